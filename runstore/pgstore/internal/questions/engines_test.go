@@ -98,12 +98,13 @@ func postgresql(t *testing.T, logs []log, questions []block) (all [][]answer) {
 
 func clickhouse(t *testing.T, logs []log, questions []block) [][]answer {
 	var sets [][]string
+	write := writer(t)
 	for _, l := range logs {
 		set := []string{"DROP DATABASE IF EXISTS d", "CREATE DATABASE d", "USE d", "SET date_time_input_format = 'best_effort'"}
 		for _, b := range blocks(t, "clickhouse", "view") {
 			set = append(set, b.sql)
 		}
-		file := write(t, l)
+		file := write(l)
 		for range l.times {
 			set = append(set, "INSERT INTO agentevents_rows SELECT * FROM file('"+file+"', 'JSONEachRow', '"+
 				strings.ReplaceAll(ddl("", "", (*columns.Column).ClickHouse), "'", "\\'")+"')")
@@ -116,13 +117,14 @@ func clickhouse(t *testing.T, logs []log, questions []block) [][]answer {
 // duckdb reads rows from a table in place of Parquet files.
 func duckdb(t *testing.T, logs []log, questions []block) [][]answer {
 	var sets [][]string
+	write := writer(t)
 	for _, l := range logs {
 		set := []string{"DROP SCHEMA IF EXISTS d CASCADE", "CREATE SCHEMA d", "USE d", "CREATE TABLE agentevents_rows (" + ddl("", "", (*columns.Column).DuckDB) + ")"}
 		var types []string
 		for _, c := range columns.Table() {
 			types = append(types, "'"+c.Name+"': '"+strings.TrimSuffix(c.DuckDB(), " NOT NULL")+"'")
 		}
-		file := write(t, l)
+		file := write(l)
 		for range l.times {
 			set = append(set, "INSERT INTO agentevents_rows SELECT * FROM read_json('"+file+"', format = 'newline_delimited', columns = {"+strings.Join(types, ", ")+"})")
 		}
@@ -135,15 +137,28 @@ func duckdb(t *testing.T, logs []log, questions []block) [][]answer {
 	return node(t, "duckdb", "AGENTEVENTS_DUCKDB", sets, questions)
 }
 
-// write writes the rows of a log as JSON, one a line.
-func write(t *testing.T, l log) (name string) {
-	f, err := os.Create(filepath.Join(t.TempDir(), "rows.jsonl"))
+// writer returns a function that writes the rows of a log as JSON, one a line, and returns the name of
+// the file.
+func writer(t *testing.T) func(l log) string {
+	written, dir := map[*ae.Event]string{}, t.TempDir()
+	return func(l log) string {
+		of := &l.events[0]
+		if written[of] == "" {
+			written[of] = filepath.Join(dir, fmt.Sprint(len(written), ".jsonl"))
+			write(t, written[of], l.events)
+		}
+		return written[of]
+	}
+}
+
+func write(t *testing.T, name string, events []ae.Event) {
+	f, err := os.Create(name)
 	require.NoError(t, err)
 	defer f.Close()
 	w := bufio.NewWriter(f)
 	tracker, table := columns.NewTracker(), columns.Table()
-	for i := range l.events {
-		r, err := tracker.Add(&l.events[i], "")
+	for i := range events {
+		r, err := tracker.Add(&events[i], "")
 		if err != nil {
 			require.ErrorIs(t, err, columns.ErrLeftOut)
 			continue
@@ -161,7 +176,6 @@ func write(t *testing.T, l log) (name string) {
 		require.NoError(t, json.NewEncoder(w).Encode(row))
 	}
 	require.NoError(t, w.Flush())
-	return f.Name()
 }
 
 // node has an engine answer that runs in node, with the packages in the folder that the variable names.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"math"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -94,6 +95,10 @@ func TestAnswers(t *testing.T) {
 		{name: "stats", events: read(t, filepath.Join(root, "cmd/agentevents/testdata/stats.jsonl"), ae.ReaderOptions{})},
 		{name: "quickstart", events: read(t, "testdata/quickstart.jsonl", ae.ReaderOptions{})},
 		{name: "generated", events: generated(t, effort.Of(3000, 20_000, 300_000))},
+	}
+	rng := rand.New(rand.NewPCG(effort.Seed(t), 45))
+	for i := range effort.Of(10, 30, 60) {
+		logs = append(logs, log{name: fmt.Sprint("drawn ", i), events: drawn(rng, 30)})
 	}
 	logs = append(logs, captures(t)...)
 	require.Greater(t, len(logs), 15)

@@ -29,6 +29,9 @@ type Effect struct {
 	// Begins is the number of calls, model calls and handoffs that are in the run because of the
 	// event: the return of a call whose start the log lacks begins it, too. 0 or 1.
 	Begins int
+	// From and To are the ids of the agents of the handoff that begins with the event; empty where the
+	// event names none.
+	From, To string
 	// Began is the time at which began that which the event ends: the call, model call, approval,
 	// agent or run. Zero where the log has no start of it, and for other events.
 	Began time.Time
@@ -164,7 +167,10 @@ func (m *machine) after(ev *Event, a *AgentState) {
 	if e.Agent != nil {
 		v.rename(&e.Agent.ParentAgentID, e.Agent.Sequence)
 	}
-	e.Begins += len(v.s.Handoffs) - e.handoffs
+	if n := len(v.s.Handoffs); n > e.handoffs {
+		h := &v.s.Handoffs[n-1]
+		e.Begins, e.From, e.To = 1, h.From, h.To
+	}
 	switch ev.Payload.(type) {
 	case *AgentEnded:
 		if a != nil {

@@ -372,3 +372,30 @@ func draw(rng *rand.Rand) (events []ae.Event) {
 	}
 	return events
 }
+
+// TestRunStatus has the column run_status tell, after each event, the status that a fold has.
+func TestRunStatus(t *testing.T) {
+	all := logs(t)
+	for _, path := range slices.Sorted(maps.Keys(all)) {
+		tracker, folds, told := NewTracker(), map[string]*ae.Fold{}, map[string]string{}
+		for i := range all[path] {
+			ev := &all[path][i]
+			fold := folds[ev.RunID]
+			if fold == nil {
+				fold = ae.NewFold(ae.FoldOptions{})
+				folds[ev.RunID] = fold
+			}
+			fold.Apply(*ev)
+			row, err := tracker.Add(ev, "")
+			if err != nil {
+				require.ErrorIs(t, err, ErrLeftOut)
+				continue
+			}
+			told[ev.RunID] = first(row.RunStatus, told[ev.RunID])
+			require.EqualValues(t, fold.State().Status, told[ev.RunID], "%s, %s of run %s, sequence %d", path, ev.Kind(), ev.RunID, ev.Sequence)
+		}
+		for id, fold := range folds {
+			require.EqualValues(t, fold.Snapshot().Status, told[id], "%s, run %s", path, id)
+		}
+	}
+}

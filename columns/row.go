@@ -40,6 +40,8 @@ type Row struct {
 	MessageID   string // the message
 
 	Begins     int64                    // number of calls and handoffs that begin
+	HandsOver  string                   // the agent that hands over in a handoff that begins
+	RunStatus  string                   // the status of the run after the event, if it has changed
 	Status     string                   // how it ended
 	Failed     agentevents.Opt[bool]    // whether it failed
 	DurationMS agentevents.Opt[float64] // how long it took, in milliseconds

@@ -125,7 +125,7 @@ func Table() []Column {
 		few("parent_agent_id", "The agent above that agent, as far as it is known: the one that spawned it, else the one in whose span it started.", func(r *Row) string { return r.ParentAgentID }),
 		few("actor", "Who acts instead of the agent: user, orchestrator, parent.", func(r *Row) string { return r.Actor }),
 
-		few("name", "Name of the work: the tool, the operation of a model call, the turn, the step, the span, the audit, or the agent that takes over in a handoff.", func(r *Row) string { return r.Name }),
+		few("name", "Name of the work: the tool, the operation of a model call, the turn, the step, the span, the audit, the agent that takes over in a handoff, or the one that a task is assigned to.", func(r *Row) string { return r.Name }),
 		few("tool", "The tool of a call and its return.", func(r *Row) string { return r.Tool }),
 		text("tool_call_id", "Id of the call of a tool; it is unique for an agent while the call is open.", func(r *Row) string { return r.CallID }),
 		few("model", "The model that answers or, of a call, is asked; of an agent's start the one that it names; of other usage the model that it counts for.", func(r *Row) string { return r.Model }),
@@ -134,6 +134,8 @@ func Table() []Column {
 		text("message_id", "Id of the message.", func(r *Row) string { return r.MessageID }),
 
 		always(Column{Name: "begins", Kind: Int, Doc: "Number of calls of tools, calls of models and handoffs that are in the run because of the event, 0 or 1: the sum is their number. The return of a call without a start begins it, too.", Int: func(r *Row) (int64, bool) { return r.Begins, true }}),
+		few("hands_over", "Id of the agent that hands over in a handoff that begins; name has the one that takes over.", func(r *Row) string { return r.HandsOver }),
+		few("run_status", "Status of the run after the event, where the event changes it, as in a snapshot: running, waiting, paused, cancelling, completed, failed, cancelled, ended. The last one of a run is its status.", func(r *Row) string { return r.RunStatus }),
 		few("status", "How that which the event ends went, in one word for all documents: succeeded, partial, skipped, failed, refused, cancelled, or unknown for a word that nobody knows. NULL for other events, and for the second return of a call.", func(r *Row) string { return r.Status }),
 		{Name: "failed", Kind: Bool, Doc: "True for the status failed and false for succeeded; NULL for others, which are neither.", Bool: func(r *Row) (bool, bool) { return r.Failed.V, r.Failed.OK }},
 		float("duration_ms", "How long that took which the event ends, in milliseconds: as the event states it, else the time since it began. NULL if neither is known; of a model call and a tool call also if the clock of the log stood still.", func(r *Row) agentevents.Opt[float64] { return r.DurationMS }),

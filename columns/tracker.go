@@ -37,10 +37,11 @@ type Tracker struct {
 }
 
 type run struct {
-	id   string
-	fold *agentevents.Fold
-	in   *list.List
-	at   *list.Element
+	id     string
+	fold   *agentevents.Fold
+	status agentevents.RunStatus
+	in     *list.List
+	at     *list.Element
 }
 
 // NewTracker returns a tracker without events.
@@ -57,7 +58,7 @@ func (t *Tracker) Resume(s *agentevents.RunSnapshot) error {
 		return err
 	}
 	t.Forget(s.RunID)
-	t.add(s.RunID, fold)
+	t.add(s.RunID, fold).status = s.Status
 	return nil
 }
 
@@ -133,7 +134,7 @@ func (t *Tracker) Add(ev *agentevents.Event, text string) (Row, error) {
 		RunID: ev.RunID, Sequence: int64(ev.Sequence), EventID: ev.ID, Kind: string(ev.Kind()),
 		SessionID: ev.SessionID, TaskID: ev.TaskID, WorkflowID: ev.WorkflowID, Phase: ev.Phase, NodeID: ev.NodeID, NodeRunID: ev.NodeRunID,
 		AgentID: ev.AgentID, AgentName: ev.AgentID, AgentWas: e.Formerly, ParentAgentID: ev.ParentAgentID, Actor: ev.Actor,
-		Begins: int64(e.Begins), TraceID: ev.TraceID, SpanID: ev.SpanID, ParentSpanID: ev.ParentSpanID, Line: text,
+		Begins: int64(e.Begins), HandsOver: e.From, RunStatus: r.change(ev), TraceID: ev.TraceID, SpanID: ev.SpanID, ParentSpanID: ev.ParentSpanID, Line: text,
 	}
 	if row.Ends = over; agentevents.TimeKnown(ev.Time) {
 		row.Time = ev.Time
@@ -146,8 +147,26 @@ func (t *Tracker) Add(ev *agentevents.Event, text string) (Row, error) {
 		row.Unnamed = a.AgentID == a.SpanID
 	}
 	row.payload(ev, &e)
+	row.Name = first(e.To, row.Name)
 	row.usage(&e)
 	return row, nil
+}
+
+// change returns the status of the run after an event, if it has changed.
+func (r *run) change(ev *agentevents.Event) string {
+	switch ev.Payload.(type) {
+	case *agentevents.ToolCalled, *agentevents.ToolReturned, *agentevents.ToolArgumentsDelta, *agentevents.TextDelta, *agentevents.AgentReasoningDelta,
+		*agentevents.ModelCalled, *agentevents.ModelReturned, *agentevents.UsageObserved:
+		if r.status != "" {
+			return "" // they are frequent, and change nothing
+		}
+	}
+	status := r.fold.State().Status
+	if status == r.status {
+		return ""
+	}
+	r.status = status
+	return string(status)
 }
 
 // ends reports whether an event ends its run.
@@ -196,6 +215,8 @@ func (r *Row) payload(ev *agentevents.Event, e *agentevents.Effect) {
 		r.TokensBefore, r.TokensAfter = p.TokensBefore, p.TokensAfter
 	case *agentevents.MessageCreated:
 		r.MessageID = p.Message.MessageID
+	case *agentevents.TaskAssigned:
+		r.Name = first(p.AssignedAgent, r.AgentID)
 	case *agentevents.AgentHandoff:
 		r.Name = p.To.AgentID
 	case *agentevents.HandoffRequested:

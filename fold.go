@@ -393,6 +393,7 @@ func (f *Fold) add(ev *Event, hash uint64, sound bool) {
 	if !sub.again {
 		f.v.showKind(ev, &sub)
 	}
+	m.after(ev, sub.agent)
 }
 
 // works reports whether a droppable event may change something: its agent has not ended. Some

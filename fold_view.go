@@ -48,6 +48,8 @@ type view struct {
 	workflows map[string]int // index of the latest one, by id
 
 	active map[string]struct{} // nodes that run or are suspended
+
+	effects *effects // nil unless Fold.Effect is called
 }
 
 // A turnKey is the key of the turns of an agent, of those with a number or without a
@@ -781,6 +783,8 @@ func (v *view) toolCalled(ev *Event, sub *subject, p *ToolCalled, call *openCall
 	if by != nil {
 		by.shown.ToolCalls++
 	}
+	v.counts(by)
+	v.begins()
 }
 
 // calledLate gives the record of a call that has returned, and the counts of its tool, what its
@@ -885,7 +889,9 @@ func (v *view) returned(sub *subject, id string) bool {
 // second return of a call that has returned does not count.
 func (v *view) toolReturned(ev *Event, sub *subject, p *ToolReturned, c *ToolCallSnapshot, by *AgentState) (counts bool) {
 	refused := p.Status == ToolStatusForbidden || p.Status == ToolStatusRateLimited
+	v.counts(by)
 	if c == nil && !p.OneEvent && !refused && v.returned(sub, p.CallID) {
+		v.returnsAgain()
 		return false
 	}
 	t := v.tool(p.ToolID)
@@ -907,7 +913,10 @@ func (v *view) toolReturned(ev *Event, sub *subject, p *ToolReturned, c *ToolCal
 			if by != nil {
 				by.shown.ToolCalls++
 			}
+			v.begins()
 		}
+	} else {
+		v.ends(c.StartedAt, c.ToolID, "", "")
 	}
 	c.Status, c.Word, c.Duration = p.Status.constant(), v.intern(p.StatusWord), elapsed(p.Duration, c.StartedAt, ev.Time)
 	if endword.Of(string(p.Status)) != endword.Succeeded {
@@ -1107,6 +1116,7 @@ func (v *view) turnEnded(ev *Event, sub *subject) {
 	}
 	t.EndSequence = ev.Sequence
 	t.EndedAt, t.Duration = ev.Time, elapsed(p.Duration, t.StartedAt, ev.Time)
+	v.began(t.StartedAt)
 	t.Error = v.errorInfo(sub, p.Error)
 }
 
@@ -1204,6 +1214,7 @@ func (v *view) stepEnded(ev *Event, sub *subject) {
 	}
 	st.EndSequence = ev.Sequence
 	st.EndedAt, st.Duration = ev.Time, elapsed(p.Duration, st.StartedAt, ev.Time)
+	v.began(st.StartedAt)
 	st.Error = v.errorInfo(sub, p.Error)
 }
 
@@ -1453,6 +1464,7 @@ func (v *view) phaseCompleted(ev *Event, key phaseKey) {
 	}
 	ph, p := &v.s.Phases[at], ev.Payload.(*PhaseCompleted)
 	ph.Open, ph.EndedAt, ph.OutputCount, ph.Tokens = false, ev.Time, p.OutputCount, p.Tokens
+	v.began(ph.StartedAt)
 }
 
 // phaseNotCompleted closes the latest open passage of its span, else the latest one of all.
@@ -1566,6 +1578,8 @@ func (v *view) approvalAnswered(ev *Event, sub *subject, at int, open bool) {
 		s.Approvals = append(s.Approvals, ApprovalSnapshot{ApprovalID: v.keep(approvalOf(ev).id), ClosedBy: sub.kind.Kind})
 	}
 	a := &s.Approvals[at]
+	v.began(a.RequestedAt)
+	v.countsFor(a.AgentID)
 	a.AnsweredAt = ev.Time
 	switch p := ev.Payload.(type) {
 	case *ApprovalGranted:

@@ -339,6 +339,9 @@ func (m *machine) within(a *AgentState, span string) {
 // name gives an agent that is known by the span of its start its id.
 func (m *machine) name(a *AgentState, id string) {
 	was := a.AgentID
+	if e := m.view.noting(); e != nil {
+		e.Formerly = was
+	}
 	delete(m.agents, was)
 	a.AgentID = m.view.intern(id)
 	m.agents[a.AgentID] = a
@@ -514,6 +517,7 @@ func (m *machine) apply(ev *Event, sub *subject) {
 		m.within(a, ev.SpanID)
 	}
 	sub.agent = a
+	m.before(ev, a)
 	m.applyKind(ev, sub)
 	if p, ok := ev.Payload.(*Unknown); ok {
 		m.unknownEnd(ev, p)
@@ -1249,6 +1253,7 @@ func (m *machine) modelCalled(ev *Event, sub *subject) {
 	} else {
 		c.AgentID = v.intern(sub.key)
 	}
+	v.begins()
 	m.addModelCall(c)
 }
 
@@ -1286,6 +1291,11 @@ func (m *machine) modelReturned(ev *Event, sub *subject) {
 	}
 	if !open && (!p.OneEvent || ev.SpanID != "") {
 		m.endedFirst(earlyEnd{kind: KindModelCalled, agent: sub.key, id: p.ModelCallID, span: ev.SpanID, at: ev.Time, took: p.Duration, whole: p.OneEvent})
+	}
+	if open {
+		m.view.ends(call.StartedAt, "", call.Model, call.Provider)
+	} else {
+		m.view.begins()
 	}
 	if m.view != nil {
 		m.view.modelReturned(ev, sub, p, &call)

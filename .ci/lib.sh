@@ -34,6 +34,7 @@ programs() {
 	tools/build || true
 	npm_packages AGENTEVENTS_AGUI dialect/agui/testdata/client
 	npm_packages AGENTEVENTS_DUCKDB bench/testdata/duckdb
+	npm_packages AGENTEVENTS_CLICKHOUSE runstore/pgstore/internal/questions/testdata/clickhouse
 }
 
 # npm_packages VARIABLE FOLDER installs the npm packages of a folder in the cache, where it can, and

@@ -74,6 +74,8 @@ var layers = []layer{
 		"what is recorded and played is HTTP; only tests need it"},
 	{"capture/...", []string{".", "capture/internal/...", "internal/endword", "internal/foreign", "internal/jsonwire", "internal/lines", "internal/option", "github.com/google/uuid"},
 		"readers of foreign streams need the vocabulary and the wire primitives, never each other or a command"},
+	{"columns", []string{".", "internal/endword", "internal/jsonwire", "internal/view"},
+		"rows are made of events and their folds, in the words of the other views"},
 	{"dialect", []string{".", "internal/foreign", "internal/jsonwire"},
 		"the contract of the dialects must not depend on a dialect"},
 	{"dialect/dialecttest", []string{".", "dialect", "internal/readback"},
@@ -130,7 +132,7 @@ var layers = []layer{
 }
 
 // testOnly are packages that the tests of every package may import.
-var testOnly = []string{"github.com/stretchr/testify/...", ".", "dialect/...", "adapter/...", "capture/...", "eventtest", "findings", "hooks", "live", "logfile", "otlpjson", "inbox", "playback", "query", "querytest", "resume", "runstore", "runstore/runstoretest", "report", "tree", "internal/canary", "internal/cputime", "internal/effort", "internal/readback", "internal/scale", "internal/secret/corpus", "internal/txtar"}
+var testOnly = []string{"github.com/stretchr/testify/...", ".", "dialect/...", "adapter/...", "capture/...", "eventtest", "findings", "hooks", "live", "logfile", "otlpjson", "inbox", "playback", "query", "querytest", "resume", "runstore", "runstore/runstoretest", "report", "tree", "internal/canary", "internal/cputime", "internal/effort", "internal/readback", "internal/scale", "internal/stats", "internal/secret/corpus", "internal/txtar"}
 
 type listed struct {
 	ImportPath                         string

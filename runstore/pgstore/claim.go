@@ -15,9 +15,9 @@ import (
 // The conditions under which an append with a token, or 0, is accepted. A run that begins has no row
 // that the append and a claim could both change, so the append locks the row of its claim.
 const (
-	mayBegin = `CASE WHEN $8::bigint > 0 THEN EXISTS (SELECT FROM mine) ELSE NOT EXISTS (SELECT FROM agentevents_claims WHERE run_id = $1) END`
-	mine     = `mine AS (SELECT 1 FROM agentevents_claims WHERE run_id = $1 AND token = $8::bigint FOR SHARE)`
-	mayGoOn  = `CASE WHEN $8::bigint > 0 THEN r.claim <= $8::bigint AND r.claim > -$8::bigint ELSE r.claim <= 0 END`
+	mayBegin = `CASE WHEN $9::bigint > 0 THEN EXISTS (SELECT FROM mine) ELSE NOT EXISTS (SELECT FROM agentevents_claims WHERE run_id = $1) END`
+	mine     = `mine AS (SELECT 1 FROM agentevents_claims WHERE run_id = $1 AND token = $9::bigint FOR SHARE)`
+	mayGoOn  = `CASE WHEN $9::bigint > 0 THEN r.claim <= $9::bigint AND r.claim > -$9::bigint ELSE r.claim <= 0 END`
 )
 
 // accepts is these conditions for a run's next sequence and claim. The claim of a run that has not

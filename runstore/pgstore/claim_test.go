@@ -34,7 +34,7 @@ func TestClaimsAfterACrash(t *testing.T) {
 	s := own(t)
 	db, schema := s.fresh(t)
 	a := pgstore.New(db, pgstore.Options{})
-	b := pgstore.New(s.open(t, schema), pgstore.Options{})
+	b := pgstore.New(s.Open(t, schema), pgstore.Options{})
 	c, err := a.Claim(t.Context(), runstore.Claim{RunID: "r", Worker: "a", Lease: time.Second})
 	require.NoError(t, err)
 	require.NoError(t, a.AppendClaimed(t.Context(), c, 0, entry(t, "r", 0, &ae.RunStarted{})))

@@ -93,7 +93,7 @@ func TestLostBeforeCommit(t *testing.T) {
 func TestCommitWaits(t *testing.T) {
 	s := own(t)
 	_, schema := s.fresh(t)
-	db := s.open(t, schema, "options='-c synchronous_commit=off'")
+	db := s.Open(t, schema, "options='-c synchronous_commit=off'")
 	st := pgstore.New(db, pgstore.Options{})
 	put(t, st, "r", 0, 2)
 	s.crash(t, db) // in a server that has begun, the log's writer sleeps

@@ -20,8 +20,12 @@ import (
 	"github.com/agentevents/agentevents/runstore/pgstore"
 )
 
-// writerEnv has the test program be a writer that is killed. Its value names the connection.
-const writerEnv = "AGENTEVENTS_PG_WRITER"
+// These have the test program be a writer that is killed, or a process that fills columns. The value
+// names the connection.
+const (
+	writerEnv = "AGENTEVENTS_PG_WRITER"
+	fillerEnv = "AGENTEVENTS_PG_FILLER"
+)
 
 // writer goes on with the run, as fast as it can, and prints each sequence after Emit returned
 // for it.
@@ -66,7 +70,7 @@ func TestKilledWriters(t *testing.T) {
 	acked := uint64(0)
 	for round := range effort.Of(1, 4, 40) {
 		c := exec.Command(os.Args[0])
-		c.Env = append(os.Environ(), writerEnv+"="+fmt.Sprintf("host=%s user=test dbname=postgres search_path=%s", s.dir, schema))
+		c.Env = append(os.Environ(), writerEnv+"="+s.Connection(schema))
 		out, err := c.StdoutPipe()
 		require.NoError(t, err)
 		require.NoError(t, c.Start())
@@ -95,5 +99,6 @@ func TestKilledWriters(t *testing.T) {
 	}
 	require.GreaterOrEqual(t, n, acked)
 	require.Empty(t, fold.Snapshot().Violations)
+	same(t, made(t, stored(t, st)), asked(t, db))
 	t.Logf("%d events acknowledged, %d in the store", acked, n)
 }

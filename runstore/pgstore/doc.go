@@ -9,14 +9,25 @@
 //	store := pgstore.New(db, pgstore.Options{})
 //	em, err := agentevents.NewEmitter(agentevents.EmitterOptions{Sinks: []agentevents.Sink{runstore.NewSink(store)}})
 //
-// The line of an event is kept as it is. Its run, type, time, session, workflow, phase, task,
-// node, agent, trace and span are columns besides, and agentevents_json has the rest:
+// The line of an event is kept as it is. The view agentevents_columns has the columns of package
+// columns besides: the agent, also where a span alone tells it, the tool, the model, how a call ended
+// and how long it took, tokens, cost, span and more. agentevents_json has the rest.
 //
-//	SELECT agent_id, agentevents_json(line) #>> '{payload,toolId}' AS tool, count(*)
-//	FROM agentevents_events
-//	WHERE type = 'agent.toolReturned' AND agentevents_json(line) #>> '{payload,status}' = 'error'
-//	  AND time > now() - interval '1 day'
+//	SELECT agent_name, tool, count(*), avg(duration_ms)
+//	FROM agentevents_columns
+//	WHERE kind = 'agent.toolReturned' AND failed AND time > now() - interval '1 day'
 //	GROUP BY 1, 2 ORDER BY 3 DESC;
+//
+// docs/questions.md has more questions, for other engines, too.
+//
+// # Columns of earlier events
+//
+// The columns are written with the event, in one transaction. The first append of a store to a run that
+// another one has begun reads the run's events, or those after its latest snapshot.
+//
+// [Create] adds the columns to the tables of an earlier version. Events in them get their columns
+// when a store appends to their run, or from [Store.Fill]: call it once after the change. Until then
+// the view lacks them. Processes with the earlier version may go on to write.
 //
 // A log that is a file, and mirrored here, is copied by [runstore.Copy].
 //

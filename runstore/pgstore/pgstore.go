@@ -46,11 +46,12 @@ func create(ctx context.Context, db *sql.DB) error {
 	}
 	defer tx.Rollback()
 	var encoding string
-	var done bool // the last column of the schema exists
-	err = tx.QueryRowContext(ctx, `SELECT current_setting('server_encoding'), EXISTS (SELECT FROM pg_attribute
-		WHERE attname = 'claim' AND attrelid = to_regclass(format('%I.agentevents_runs', current_schema())))`).Scan(&encoding, &done)
+	var has int // columns of the last object of the schema
+	err = tx.QueryRowContext(ctx, `SELECT current_setting('server_encoding'), (SELECT count(*) FROM pg_attribute
+		WHERE attrelid = to_regclass(format('%I.agentevents_columns', current_schema())) AND attnum > 0
+		AND to_regclass(format('%I.agentevents_claims', current_schema())) IS NOT NULL)`).Scan(&encoding, &has)
 	switch {
-	case err != nil || done:
+	case err != nil || has > len(fields):
 		return err
 	case encoding != "UTF8":
 		return fmt.Errorf("the database has the encoding %s, legal: UTF8", encoding)
@@ -82,6 +83,8 @@ type Store struct {
 	closing sync.Once
 	closed  chan struct{}
 	turn    chan struct{} // who fills it commits
+
+	trackers trackers
 
 	mu        sync.Mutex
 	gathering *round // will be committed next
@@ -149,44 +152,8 @@ func unkey(k string) string {
 	return strings.NewReplacer("\x01\x01", "\x00", "\x01\x02", "\x01").Replace(k)
 }
 
-// A record is an event as the statement that adds it reads it.
-type record struct {
-	Sequence      uint64     `json:"sequence"`
-	EventID       string     `json:"event_id"`
-	Type          string     `json:"type"`
-	Time          *time.Time `json:"time"`
-	SessionID     *string    `json:"session_id"`
-	TaskID        *string    `json:"task_id"`
-	WorkflowID    *string    `json:"workflow_id"`
-	Phase         *string    `json:"phase"`
-	NodeID        *string    `json:"node_id"`
-	AgentID       *string    `json:"agent_id"`
-	ParentAgentID *string    `json:"parent_agent_id"`
-	TraceID       *string    `json:"trace_id"`
-	SpanID        *string    `json:"span_id"`
-	Line          string     `json:"line"`
-}
-
-func newRecord(e *runstore.Entry) record {
-	ev := &e.Event
-	return record{
-		ev.Sequence, key(ev.ID), cut(key(string(ev.Kind()))), moment(ev.Time),
-		column(ev.SessionID), column(ev.TaskID), column(ev.WorkflowID), column(ev.Phase), column(ev.NodeID),
-		column(ev.AgentID), column(ev.ParentAgentID), column(ev.TraceID), column(ev.SpanID), e.Line,
-	}
-}
-
 // maxColumn is the length in bytes of the longest text that is searched by: an index takes 2,700.
 const maxColumn = 2000
-
-// column is an optional text: NULL means that the event has none.
-func column(text string) *string {
-	if text == "" {
-		return nil
-	}
-	k := cut(key(text))
-	return &k
-}
 
 func cut(text string) string {
 	if len(text) > maxColumn {
@@ -205,22 +172,23 @@ func moment(t time.Time) *time.Time {
 }
 
 // The statements that add events to a run, whose parameters are run, expected sequence, next
-// one, terminal, begun, updated, the records and the token of a claim. They add all of them or, if
-// another sequence is expected or another claim was given, none. The transaction does not wait for the disk.
-const (
-	begins = `WITH lazy AS MATERIALIZED (SELECT set_config('synchronous_commit', 'off', true)),
+// one, terminal, begun, updated, the rows, the ids that earlier rows get and the token of a claim. They add
+// all of them or, if another sequence is expected or another claim was given, none. The transaction does not wait for the disk.
+var (
+	lazily = `WITH lazy AS MATERIALIZED (SELECT set_config('synchronous_commit', 'off', true)),
 	` + mine + `,
-	head AS (INSERT INTO agentevents_runs (run_id, next, terminal, begun, updated, claim)
-		SELECT $1, $3::bigint, $4, $5::timestamptz, $6::timestamptz, $8::bigint FROM lazy WHERE $2::bigint = 0 AND ` + mayBegin + `
+	head AS (`
+	begins = lazily + `INSERT INTO agentevents_runs (run_id, next, terminal, begun, updated, filled, claim)
+		SELECT $1, $3::bigint, $4, $5::timestamptz, $6::timestamptz, $3::bigint, $9::bigint FROM lazy WHERE $2::bigint = 0 AND ` + mayBegin + `
 		ON CONFLICT (run_id) DO NOTHING RETURNING run_id)` + adds
-	goesOn = `WITH lazy AS MATERIALIZED (SELECT set_config('synchronous_commit', 'off', true)),
-	head AS (UPDATE agentevents_runs r SET next = $3::bigint, terminal = COALESCE(NULLIF(r.terminal, ''), $4),
-			begun = COALESCE(r.begun, $5::timestamptz), updated = $6::timestamptz, claim = COALESCE(NULLIF($8::bigint, 0), r.claim)
+	goesOn = lazily + `UPDATE agentevents_runs r SET next = $3::bigint, terminal = COALESCE(NULLIF(r.terminal, ''), $4),
+			begun = COALESCE(r.begun, $5::timestamptz), updated = $6::timestamptz,
+			filled = CASE WHEN r.filled >= $2::bigint THEN $3::bigint ELSE r.filled END, claim = COALESCE(NULLIF($9::bigint, 0), r.claim)
 		FROM lazy WHERE r.run_id = $1 AND r.next = $2::bigint AND ` + mayGoOn + ` RETURNING r.run_id)` + adds
-	adds = `
-	INSERT INTO agentevents_events (run_id, sequence, event_id, type, time, session_id, task_id, workflow_id, phase, node_id, agent_id, parent_agent_id, trace_id, span_id, line)
-	SELECT head.run_id, e.sequence, e.event_id, e.type, e.time, e.session_id, e.task_id, e.workflow_id, e.phase, e.node_id, e.agent_id, e.parent_agent_id, e.trace_id, e.span_id, e.line
-	FROM head, json_to_recordset($7::json) AS e(sequence bigint, event_id text, type text, time timestamptz, session_id text, task_id text, workflow_id text, phase text, node_id text, agent_id text, parent_agent_id text, trace_id text, span_id text, line text)`
+	adds = `,
+	` + renames("$8") + `
+	INSERT INTO agentevents_events (run_id, ` + perField(func(f *field) string { return f.name }) + `)
+	SELECT head.run_id, ` + perField(func(f *field) string { return "e." + f.name }) + ` FROM head, ` + recordset("$7")
 )
 
 // Append implements [runstore.Store].
@@ -259,7 +227,7 @@ func (s *Store) add(ctx context.Context, runID string, token int64, expect uint6
 	if s.isClosed() {
 		return 0, agentevents.ErrClosed
 	}
-	info, records := runstore.RunInfo{}, make([]record, len(entries))
+	info := runstore.RunInfo{}
 	if n := len(key(runID)); n > maxColumn {
 		return 0, fmt.Errorf("%w: its id has %d bytes, legal: up to %d", runstore.ErrRefused, n, maxColumn)
 	}
@@ -271,24 +239,11 @@ func (s *Store) add(ctx context.Context, runID string, token int64, expect uint6
 			return 0, fmt.Errorf("%w: the line of sequence %d is not UTF-8", runstore.ErrRefused, e.Event.Sequence)
 		}
 		info.Add(&entries[i].Event)
-		records[i] = newRecord(&entries[i])
-	}
-	text, err := json.Marshal(records)
-	if err != nil {
-		return 0, err
-	}
-	statement := goesOn
-	if expect == 0 {
-		statement = begins
 	}
 	for {
 		if len(entries) > 0 {
-			done, err := s.db.ExecContext(ctx, statement, key(runID), int64(expect), int64(info.Next), string(info.Terminal), moment(info.Begun), moment(info.Updated), string(text), token)
-			if err != nil {
-				return 0, refused(err)
-			}
-			if n, err := done.RowsAffected(); err != nil || n > 0 {
-				return expect, err
+			if done, err := s.insert(ctx, runID, token, expect, entries, &info); err != nil || done {
+				return expect, refused(err)
 			}
 		}
 		next, claim, err := s.position(ctx, runID)
@@ -299,6 +254,39 @@ func (s *Store) add(ctx context.Context, runID string, token int64, expect uint6
 			return next, err
 		}
 	}
+}
+
+// insert adds the entries with their columns, and reports whether expect was the next sequence.
+func (s *Store) insert(ctx context.Context, runID string, token int64, expect uint64, entries []runstore.Entry, info *runstore.RunInfo) (bool, error) {
+	t, err := s.tracker(ctx, runID, expect)
+	if err != nil || t == nil {
+		return false, err
+	}
+	rows := make([]row, len(entries))
+	for i := range entries {
+		if rows[i], err = newRow(t.Tracker, &entries[i]); err != nil {
+			return false, err
+		}
+	}
+	text, renamed, err := parameters(rows)
+	if err != nil {
+		return false, err
+	}
+	statement := goesOn
+	if expect == 0 {
+		statement = begins
+	}
+	done, err := s.db.ExecContext(ctx, statement, key(runID), int64(expect), int64(info.Next), string(info.Terminal), moment(info.Begun), moment(info.Updated), text, renamed, token)
+	if err != nil {
+		return false, err
+	}
+	n, err := done.RowsAffected()
+	if err != nil || n == 0 {
+		return false, err
+	}
+	t.next, t.ended = info.Next, t.ended || info.Terminal != ""
+	s.trackers.put(t)
+	return true, nil
 }
 
 // refused marks an error that the same events would cause again: their data are at fault, or a
@@ -325,7 +313,7 @@ func (s *Store) next(ctx context.Context, runID string) (next uint64, err error)
 const (
 	loadAtOnce = 256
 	loadBytes  = 4 << 20
-	loads      = `SELECT line FROM (
+	loads      = `SELECT line, sequence FROM (
 		SELECT line, sequence, sum(octet_length(line)) OVER (ORDER BY sequence) - octet_length(line) AS begins FROM (
 			SELECT line, sequence FROM agentevents_events WHERE run_id = $1 AND sequence >= $2::bigint AND sequence < $3::bigint ORDER BY sequence LIMIT $4
 		) AS most
@@ -340,19 +328,17 @@ func (s *Store) Load(ctx context.Context, runID string, from uint64) iter.Seq2[r
 		if err == nil {
 			end, err = s.next(ctx, runID)
 		}
-		for err == nil && from < end {
-			var lines []string
-			lines, err = column1[string](ctx, s.db, loads, key(runID), int64(from), int64(end), loadAtOnce, loadBytes)
-			if err == nil && len(lines) == 0 {
-				return // those that are left were deleted
-			}
-			for i := 0; i < len(lines) && err == nil; i++ {
-				var e runstore.Entry
-				if e, err = runstore.ParseEntry(lines[i]); err == nil {
-					if !yield(e, nil) {
-						return
-					}
-					from = e.Event.Sequence + 1
+		if err == nil {
+			for text, failed := range s.lines(ctx, runID, from, end) {
+				e := runstore.Entry{}
+				if err = failed; err == nil {
+					e, err = runstore.ParseEntry(text)
+				}
+				if err != nil {
+					break
+				}
+				if !yield(e, nil) {
+					return
 				}
 			}
 		}

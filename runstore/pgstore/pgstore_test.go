@@ -6,140 +6,60 @@ import (
 	"bytes"
 	"context"
 	"database/sql"
-	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
 	"os"
-	"os/exec"
-	"os/user"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"testing"
 	"time"
 
-	_ "github.com/jackc/pgx/v5/stdlib"
 	"github.com/stretchr/testify/require"
 
 	ae "github.com/agentevents/agentevents"
 	"github.com/agentevents/agentevents/runstore"
 	"github.com/agentevents/agentevents/runstore/pgstore"
+	"github.com/agentevents/agentevents/runstore/pgstore/internal/pgtest"
 	"github.com/agentevents/agentevents/runstore/runstoretest"
 )
 
-// A server is a PostgreSQL of the tests' own.
-type server struct {
-	bin, dir string // of its programs, and of its data and socket
-	as       *syscall.SysProcAttr
-}
-
+// The server of the tests, or why there is none.
 var (
 	shared  *server
-	missing error // why there is no server
-	schemas atomic.Int64
+	missing error
 )
 
-var errNotFound = errors.New("install the server of PostgreSQL")
+// A server is a PostgreSQL of the tests' own.
+type server struct{ *pgtest.Server }
 
 func TestMain(m *testing.M) {
 	if connection := os.Getenv(writerEnv); connection != "" {
 		fmt.Println("error", writer(context.Background(), connection))
 		os.Exit(3)
 	}
-	dir, err := os.MkdirTemp("", "pgstore")
-	if err != nil {
-		fmt.Println(err)
-		os.Exit(1)
+	if connection := os.Getenv(fillerEnv); connection != "" {
+		fmt.Println("error", filler(context.Background(), connection))
+		os.Exit(3)
 	}
-	if shared, missing = install(dir); missing == nil {
-		missing = shared.start()
-	}
-	code := m.Run()
-	if missing == nil {
-		_ = shared.stop("immediate")
-	}
-	os.RemoveAll(dir)
-	os.Exit(code)
-}
-
-// install makes a server in the directory.
-func install(dir string) (*server, error) {
-	programs, _ := filepath.Glob("/usr/lib/postgresql/*/bin/initdb")
-	if path, err := exec.LookPath("initdb"); err == nil {
-		programs = append(programs, path)
-	}
-	if len(programs) == 0 {
-		return nil, errNotFound
-	}
-	s := &server{bin: filepath.Dir(programs[len(programs)-1]), dir: filepath.Join(dir, "server")}
-	if err := os.Mkdir(s.dir, 0o700); err != nil {
-		return nil, err
-	}
-	if os.Getuid() == 0 { // for which the server does not run
-		u, err := user.Lookup("nobody")
-		if err != nil {
-			return nil, err
-		}
-		uid, _ := strconv.Atoi(u.Uid)
-		gid, _ := strconv.Atoi(u.Gid)
-		s.as = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}}
-		if err := errors.Join(os.Chmod(dir, 0o755), os.Chown(s.dir, uid, gid)); err != nil {
-			return nil, err
-		}
-	}
-	return s, s.run("initdb", "--username=test", "--auth=trust", "--encoding=UTF8", "--no-locale", "-D", filepath.Join(s.dir, "data"))
-}
-
-func (s *server) run(program string, args ...string) error {
-	c := exec.Command(filepath.Join(s.bin, program), args...)
-	c.SysProcAttr, c.Dir = s.as, s.dir
-	out, err := c.CombinedOutput()
-	if err != nil {
-		return fmt.Errorf("%s: %w\n%s", program, err, out)
-	}
-	return nil
-}
-
-// start starts the server, which writes little to the disk that nobody waits for.
-func (s *server) start() error {
-	data := filepath.Join(s.dir, "data")
-	lazy := "-c wal_writer_delay=10s -c full_page_writes=off -c autovacuum=off -c bgwriter_lru_maxpages=0"
-	return s.run("pg_ctl", "start", "-w", "-D", data, "-l", filepath.Join(s.dir, "log"), "-o", "-c listen_addresses= -c max_connections=200 "+lazy+" -k "+s.dir)
-}
-
-// stop ends the server; with immediate as a crash does it.
-func (s *server) stop(how string) error {
-	return s.run("pg_ctl", "stop", "-w", "-m", how, "-D", filepath.Join(s.dir, "data"))
+	os.Exit(pgtest.Main(m, func(s *pgtest.Server, err error) { shared, missing = &server{s}, err }))
 }
 
 // crash has the server crash, and starts it again. The connections are new then.
 func (s *server) crash(t testing.TB, db *sql.DB) {
-	require.NoError(t, s.stop("immediate"))
+	require.NoError(t, s.Stop("immediate"))
 	db.SetMaxIdleConns(-1)
 	db.SetMaxIdleConns(8)
-	require.NoError(t, s.start())
-}
-
-// open connects to a schema.
-func (s *server) open(t testing.TB, schema string, settings ...string) *sql.DB {
-	db, err := sql.Open("pgx", fmt.Sprintf("host=%s user=test dbname=postgres search_path=%s %s", s.dir, schema, strings.Join(settings, " ")))
-	require.NoError(t, err)
-	db.SetMaxOpenConns(8)
-	t.Cleanup(func() { db.Close() })
-	return db
+	require.NoError(t, s.Start())
 }
 
 // fresh returns a connection to an empty schema with the tables.
 func (s *server) fresh(t testing.TB) (db *sql.DB, schema string) {
-	schema = fmt.Sprint("test", schemas.Add(1))
-	db = s.open(t, schema)
-	_, err := db.Exec("CREATE SCHEMA " + schema)
-	require.NoError(t, err)
+	db, schema = s.Empty(t)
 	require.NoError(t, pgstore.Create(t.Context(), db))
 	return db, schema
 }
@@ -150,20 +70,11 @@ func own(t testing.TB) *server {
 		t.Skip("it makes a server of its own")
 	}
 	need(t)
-	dir := t.TempDir()
-	require.NoError(t, os.Chmod(filepath.Dir(dir), 0o755))
-	s, err := install(dir)
-	require.NoError(t, err)
-	require.NoError(t, s.start())
-	t.Cleanup(func() { _ = s.stop("immediate") })
-	return s
+	return &server{pgtest.Own(t)}
 }
 
 func need(t testing.TB) *server {
-	if errors.Is(missing, errNotFound) {
-		t.Skip("needs initdb: ", missing)
-	}
-	require.NoError(t, missing)
+	pgtest.Need(t, shared.Server, missing)
 	return shared
 }
 
@@ -172,7 +83,7 @@ func TestStore(t *testing.T) {
 	in := map[runstore.Store]string{}
 	again := func(t testing.TB, st runstore.Store) runstore.Store {
 		schema := in[st]
-		other := pgstore.New(s.open(t, schema), pgstore.Options{Poll: 10 * time.Millisecond})
+		other := pgstore.New(s.Open(t, schema), pgstore.Options{Poll: 10 * time.Millisecond})
 		in[other] = schema
 		return other
 	}
@@ -202,7 +113,7 @@ func TestCreate(t *testing.T) {
 	var wg sync.WaitGroup
 	for range 8 {
 		wg.Go(func() {
-			if err := pgstore.Create(t.Context(), s.open(t, schema)); err != nil {
+			if err := pgstore.Create(t.Context(), s.Open(t, schema)); err != nil {
 				t.Error(err)
 			}
 		})
@@ -228,15 +139,15 @@ func TestCreateAgain(t *testing.T) {
 	require.NoError(t, err)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	require.NoError(t, pgstore.Create(ctx, s.open(t, schema, "user="+schema)))
+	require.NoError(t, pgstore.Create(ctx, s.Open(t, schema, "user="+schema)))
 	require.NoError(t, pgstore.Create(ctx, db))
 }
 
 func TestCreateWantsUTF8(t *testing.T) {
 	s := need(t)
-	_, err := s.open(t, "public").Exec("CREATE DATABASE latin1 TEMPLATE template0 ENCODING LATIN1 LOCALE 'C'")
+	_, err := s.Open(t, "public").Exec("CREATE DATABASE latin1 TEMPLATE template0 ENCODING LATIN1 LOCALE 'C'")
 	require.NoError(t, err)
-	require.ErrorContains(t, pgstore.Create(t.Context(), s.open(t, "public", "dbname=latin1")), "encoding LATIN1, legal: UTF8")
+	require.ErrorContains(t, pgstore.Create(t.Context(), s.Open(t, "public", "dbname=latin1")), "encoding LATIN1, legal: UTF8")
 }
 
 // events returns the first n events of a run.
@@ -406,10 +317,10 @@ func TestServerCrash(t *testing.T) {
 		})
 	}
 	<-stop
-	require.NoError(t, s.stop("immediate"))
+	require.NoError(t, s.Stop("immediate"))
 	wg.Wait()
-	require.NoError(t, s.start())
-	st = pgstore.New(s.open(t, schema), pgstore.Options{})
+	require.NoError(t, s.Start())
+	st = pgstore.New(s.Open(t, schema), pgstore.Options{})
 	for w, n := range acked {
 		run := fmt.Sprint("r", w)
 		lines := load(t, st, run)
@@ -434,12 +345,12 @@ func TestServerAway(t *testing.T) {
 	require.NoError(t, err)
 	ctx := t.Context()
 	require.NoError(t, run.Emit(ctx, &ae.RunStarted{}))
-	require.NoError(t, s.stop("fast"))
+	require.NoError(t, s.Stop("fast"))
 	for i := range 3 {
 		var sink *ae.SinkError
 		require.ErrorAs(t, run.Emit(ctx, &ae.StatePatched{Path: "n", Op: ae.PatchSet, Value: ae.JSON(strconv.Itoa(i))}), &sink)
 	}
-	require.NoError(t, s.start())
+	require.NoError(t, s.Start())
 	require.NoError(t, run.Emit(ctx, &ae.RunCompleted{}))
 	restored, err := runstore.Restore(ctx, st, "r", ae.FoldOptions{})
 	require.NoError(t, err)

@@ -32,7 +32,7 @@ func TestARunGoesOnAfterTrouble(t *testing.T) {
 			_, err := db.Exec(fmt.Sprintf(`DO $$ BEGIN CREATE ROLE worker; EXCEPTION WHEN duplicate_object THEN END $$;
 				GRANT USAGE ON SCHEMA %s TO worker; GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA %[1]s TO worker`, schema))
 			require.NoError(t, err)
-			st := pgstore.New(s.open(t, schema, "role=worker", "statement_timeout=300"), pgstore.Options{})
+			st := pgstore.New(s.Open(t, schema, "role=worker", "statement_timeout=300"), pgstore.Options{})
 			w, err := runstore.NewWorker(st, "w", time.Minute)
 			require.NoError(t, err)
 			defer w.Close()

@@ -31,7 +31,7 @@ func work(ctx context.Context, o options, out io.Writer) (err error) {
 	if err != nil {
 		return err
 	}
-	s := shift{options: o, worker: worker, em: em, out: out, free: make(chan bool, o.most), failed: make(chan error, 1)}
+	s := &shift{options: o, worker: worker, em: em, out: out, free: make(chan bool, o.most), failed: make(chan error, 1)}
 	err = s.all(ctx)
 	s.busy.Wait()
 	return errors.Join(err, em.Close(ctx))
@@ -45,33 +45,25 @@ type shift struct {
 	out    io.Writer
 	free   chan bool // who fills it works on a run
 	busy   sync.WaitGroup
+	ended  sync.Map // the ids of runs that have ended
 	failed chan error
 }
 
-// all claims the runs one after another, again and again, until all have ended.
+// all claims the runs, again and again, until all have ended.
 func (s *shift) all(ctx context.Context) error {
-	for ended := map[string]bool{}; len(ended) < s.runs; {
+	for left := true; left; {
+		left = false
 		for i := range s.runs {
 			id := fmt.Sprintf("run-%03d", i)
-			if ended[id] {
+			if _, ended := s.ended.Load(id); ended {
 				continue
 			}
+			left = true
 			s.free <- true
-			at, err := s.worker.Claim(ctx, id)
-			if err == nil {
-				s.busy.Go(func() {
-					s.fail(s.one(at, id))
-					<-s.free
-				})
-				continue
-			}
-			<-s.free
-			switch {
-			case errors.Is(err, runstore.ErrEnded):
-				ended[id] = true
-			case !errors.Is(err, runstore.ErrClaimed): // else this worker or another one works on it
-				return err
-			}
+			s.busy.Go(func() {
+				s.fail(s.try(ctx, id))
+				<-s.free
+			})
 		}
 		select {
 		case err := <-s.failed:
@@ -82,7 +74,20 @@ func (s *shift) all(ctx context.Context) error {
 	return nil
 }
 
-// fail keeps the first error. A run that another worker has taken is none.
+// try works on a run if this worker gets it.
+func (s *shift) try(ctx context.Context, id string) error {
+	at, err := s.worker.Claim(ctx, id)
+	if errors.Is(err, runstore.ErrEnded) {
+		s.ended.Store(id, true)
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return s.one(at, id)
+}
+
+// fail keeps the first error. A run that belongs to another worker is none.
 func (s *shift) fail(err error) {
 	if err != nil && !errors.Is(err, runstore.ErrClaimed) {
 		select {

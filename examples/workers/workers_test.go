@@ -135,7 +135,7 @@ func TestRunsOfAKilledWorker(t *testing.T) {
 	n := effort.Of(20, 200, 200)
 	for name, address := range stores {
 		t.Run(name, func(t *testing.T) {
-			o := options{store: address(t), runs: n, most: n, lease: 5 * time.Second, pace: 2 * time.Second}
+			o := options{store: address(t), runs: n, most: n, lease: 10 * time.Second, pace: 2 * time.Second}
 			began := map[string]bool{}
 			all, ended := make(chan bool), make(chan error, 1)
 			var kill func()
@@ -241,7 +241,7 @@ func strip(all map[string]any) {
 // The program itself: three workers, of which one is killed.
 func TestDemonstration(t *testing.T) {
 	var out strings.Builder
-	require.NoError(t, run(t.Context(), []string{"-pace", "20ms", "-lease", "1s"}, &out))
+	require.NoError(t, run(t.Context(), []string{"-pace", "20ms", "-lease", "3s"}, &out))
 	require.Contains(t, out.String(), " is killed\n")
 	require.Contains(t, out.String(), " goes on\n")
 }

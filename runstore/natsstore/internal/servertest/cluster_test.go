@@ -43,6 +43,9 @@ func write(ctx context.Context, args []string) error {
 		return err
 	}
 	s, err := natsstore.Open(ctx, js, natsstore.Options{Name: args[1]})
+	for tries := 0; err != nil && tries < 60; tries++ { // the leader may be killed just now
+		s, err = natsstore.Open(ctx, js, natsstore.Options{Name: args[1]})
+	}
 	if err != nil {
 		return err
 	}

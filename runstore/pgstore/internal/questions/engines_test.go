@@ -100,7 +100,7 @@ func clickhouse(t *testing.T, logs []log, questions []block) [][]answer {
 	var sets [][]string
 	write := writer(t)
 	for _, l := range logs {
-		set := []string{"DROP DATABASE IF EXISTS d", "CREATE DATABASE d", "USE d", "SET date_time_input_format = 'best_effort'"}
+		set := []string{"DROP DATABASE IF EXISTS d", "CREATE DATABASE d", "USE d", "SET max_threads = 1", "SET date_time_input_format = 'best_effort'"}
 		for _, b := range blocks(t, "clickhouse", "view") {
 			set = append(set, b.sql)
 		}

@@ -93,12 +93,13 @@ func TestAnswers(t *testing.T) {
 	logs := []log{
 		{name: "by hand", events: read(t, "testdata/byhand.jsonl", ae.ReaderOptions{})},
 		{name: "stats", events: read(t, filepath.Join(root, "cmd/agentevents/testdata/stats.jsonl"), ae.ReaderOptions{})},
+		{name: "spans", events: read(t, "testdata/spans.jsonl", ae.ReaderOptions{})},
 		{name: "quickstart", events: read(t, "testdata/quickstart.jsonl", ae.ReaderOptions{})},
 		{name: "generated", events: generated(t, effort.Of(3000, 20_000, 300_000))},
 	}
 	rng := rand.New(rand.NewPCG(effort.Seed(t), 45))
-	for i := range effort.Of(10, 30, 60) {
-		logs = append(logs, log{name: fmt.Sprint("drawn ", i), events: drawn(rng, 30)})
+	for i := range effort.Of(2, 5, 20) {
+		logs = append(logs, log{name: fmt.Sprint("drawn ", i), events: drawn(rng, 150)})
 	}
 	logs = append(logs, captures(t)...)
 	require.Greater(t, len(logs), 15)

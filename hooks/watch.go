@@ -231,7 +231,8 @@ func (r *watched) add(ev *agentevents.Event) []findings.Change {
 	case *agentevents.ApprovalRequested:
 		if kind, ok := strings.CutPrefix(p.ApprovalID, askID); ok {
 			kind, _, _ = strings.Cut(kind, ":")
-			r.held = append(r.held, hold{finding: findings.Finding{Kind: findings.Kind(kind), AgentID: ev.AgentID, Text: p.Reason}, approval: p.ApprovalID})
+			r.held = append(r.held, hold{finding: findings.Finding{Kind: findings.Kind(kind), AgentID: ev.AgentID,
+				Text: p.Reason}, approval: p.ApprovalID})
 		}
 	case *agentevents.ApprovalGranted:
 		r.release(func(h *hold) bool { return h.approval == p.ApprovalID })
@@ -258,7 +259,8 @@ func (s *watchSink) act(ctx context.Context, r *watched, c *findings.Change) (er
 	if action == Tell {
 		return err
 	}
-	over := agentevents.BudgetExceeded{Budget: string(c.Kind), Limit: float64(c.Count), Actual: float64(c.Count), Reason: c.Text}
+	over := agentevents.BudgetExceeded{Budget: string(c.Kind), Limit: float64(c.Count), Actual: float64(c.Count),
+		Reason: c.Text}
 	r.mu.Lock()
 	if len(r.pending) == 0 {
 		s.owed.Add(1)
@@ -274,7 +276,9 @@ func (s *watchSink) act(ctx context.Context, r *watched, c *findings.Change) (er
 		}
 	case action == Ask:
 		id := askID + string(c.Kind) + ":" + strconv.FormatUint(r.found.Next(), 10)
-		r.pending = append(r.pending, agentevents.Event{AgentID: c.AgentID, Payload: &agentevents.ApprovalRequested{ApprovalID: id, Action: "go on", Reason: c.Text}})
+		r.pending = append(r.pending,
+			agentevents.Event{AgentID: c.AgentID,
+				Payload: &agentevents.ApprovalRequested{ApprovalID: id, Action: "go on", Reason: c.Text}})
 	}
 	r.mu.Unlock()
 	if action == Stop && s.stop != nil {
@@ -341,7 +345,8 @@ func (w *Watch) guard(host func(agentevents.Event) *agentevents.RuleError) func(
 			return nil
 		}
 		return &agentevents.RuleError{
-			Rule: agentevents.Rule("finding-" + string(f.Kind)), Kind: ev.Kind(), RunID: ev.RunID, AgentID: ev.AgentID, EventID: ev.ID, Sequence: ev.Sequence,
+			Rule: agentevents.Rule("finding-" + string(f.Kind)), Kind: ev.Kind(), RunID: ev.RunID, AgentID: ev.AgentID,
+			EventID: ev.ID, Sequence: ev.Sequence,
 			Subject: "call " + strconv.Quote(p.CallID), Detail: detail, Refused: true,
 		}
 	}
@@ -354,7 +359,8 @@ func (r *watched) refuses(ev *agentevents.Event, p *agentevents.ToolCalled, act 
 	}
 	for i := range r.held {
 		h := r.held[i]
-		if h.finding.AgentID != "" && h.finding.AgentID != ev.AgentID || h.once && h.finding.ToolID != "" && h.finding.ToolID != p.ToolID {
+		if h.finding.AgentID != "" && h.finding.AgentID != ev.AgentID ||
+			h.once && h.finding.ToolID != "" && h.finding.ToolID != p.ToolID {
 			continue
 		}
 		if h.once {

@@ -151,9 +151,11 @@ func contextRule(row *wire.Row, ev *agentevents.Event) *agentevents.RuleError {
 	switch {
 	case !needs.workflow || ev.WorkflowID == "" && ofAgents(row.Kind):
 	case ev.WorkflowID == "":
-		return &agentevents.RuleError{Rule: RuleWorkflow, Pointer: "/payload/workflowId", Detail: "is required in an event of a workflow"}
+		return &agentevents.RuleError{Rule: RuleWorkflow, Pointer: "/payload/workflowId",
+			Detail: "is required in an event of a workflow"}
 	case needs.phase && ev.Phase == "":
-		return &agentevents.RuleError{Rule: RulePhase, Pointer: "/payload/phase", Detail: "is required in a phase, a checkpoint, and an agent of a workflow"}
+		return &agentevents.RuleError{Rule: RulePhase, Pointer: "/payload/phase",
+			Detail: "is required in a phase, a checkpoint, and an agent of a workflow"}
 	}
 	return nil
 }

@@ -138,7 +138,8 @@ func (t Tokens) All() int64 {
 
 func (t *Tokens) add(u agentevents.Usage) {
 	t.Input, t.Output = view.Plus(t.Input, u.InputTokens), view.Plus(t.Output, u.OutputTokens)
-	t.CacheWrite, t.CacheRead = view.Plus(t.CacheWrite, u.CacheCreationInputTokens.V), view.Plus(t.CacheRead, u.CacheReadInputTokens.V)
+	t.CacheWrite, t.CacheRead = view.Plus(t.CacheWrite, u.CacheCreationInputTokens.V),
+		view.Plus(t.CacheRead, u.CacheReadInputTokens.V)
 	t.Reasoning = view.Plus(t.Reasoning, u.ReasoningOutputTokens.V)
 	all := view.Tokens(u)
 	u.TotalTokens.V = 0
@@ -155,8 +156,10 @@ func (c *Collector) Report() *Report {
 	}
 	t := &c.total
 	r := &Report{
-		Figures: t.figures(), Statuses: c.statuses, RunDuration: spread(c.lasted), Sessions: t.sessions, Agents: t.agents, CostRuns: t.costRuns,
-		Undecided: t.tasks[undecided], EndWords: c.endWords, Unanswered: t.unanswered, Handoffs: t.handoffs, Issues: c.issues, StatedAudits: c.audits, Compactions: t.compactions,
+		Figures: t.figures(), Statuses: c.statuses, RunDuration: spread(c.lasted), Sessions: t.sessions,
+		Agents: t.agents, CostRuns: t.costRuns,
+		Undecided: t.tasks[undecided], EndWords: c.endWords, Unanswered: t.unanswered, Handoffs: t.handoffs,
+		Issues: c.issues, StatedAudits: c.audits, Compactions: t.compactions,
 		Events: c.events, Repeated: c.repeated,
 	}
 	r.ToolCalls = cmp.Or(r.ToolCalls, &Calls{})
@@ -199,7 +202,8 @@ func (b *table) figures() Table {
 		groups = append(groups, g)
 	}
 	slices.SortFunc(groups, func(a, b Group) int {
-		return cmp.Or(a.weigh(&b.Figures), strings.Compare(a.Name, b.Name), strings.Compare(a.Model, b.Model), strings.Compare(a.Tool, b.Tool))
+		return cmp.Or(a.weigh(&b.Figures), strings.Compare(a.Name, b.Name), strings.Compare(a.Model, b.Model),
+			strings.Compare(a.Tool, b.Tool))
 	})
 	return Table{b.by, groups}
 }
@@ -261,7 +265,8 @@ func (c calls) figures() *Calls {
 	if c == (calls{}) {
 		return nil
 	}
-	return &Calls{c.all, c.returned, c.failed, c.open, c.refused, c.undecided, quotient(milliseconds(c.last), float64(c.timed)).Value, c.times.spread(), c.unlogged}
+	return &Calls{c.all, c.returned, c.failed, c.open, c.refused, c.undecided,
+		quotient(milliseconds(c.last), float64(c.timed)).Value, c.times.spread(), c.unlogged}
 }
 
 func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }

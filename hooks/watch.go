@@ -128,7 +128,8 @@ func (w *Watch) run(id string) *watched {
 }
 
 // install returns the options with the watch in them.
-func (w *Watch) install(o agentevents.EmitterOptions, stop func(context.Context, string, agentevents.BudgetExceeded) error) agentevents.EmitterOptions {
+func (w *Watch) install(o agentevents.EmitterOptions,
+	stop func(context.Context, string, agentevents.BudgetExceeded) error) agentevents.EmitterOptions {
 	o.Sinks = append(slices.Clip(o.Sinks), &watchSink{w, stop})
 	if slices.ContainsFunc(findings.Kinds(), func(k findings.Kind) bool { return w.o.Act[k] != Tell }) {
 		o.Follow = w.follow(o.Follow)
@@ -323,7 +324,9 @@ func (w *Watch) follow(host func(agentevents.Event) []agentevents.Event) func(ag
 }
 
 // guard returns a Guard that refuses tool calls.
-func (w *Watch) guard(host func(agentevents.Event) *agentevents.RuleError) func(agentevents.Event) *agentevents.RuleError {
+func (w *Watch) guard(
+	host func(agentevents.Event) *agentevents.RuleError,
+) func(agentevents.Event) *agentevents.RuleError {
 	return func(ev agentevents.Event) *agentevents.RuleError {
 		if host != nil {
 			if refused := host(ev); refused != nil {
@@ -353,7 +356,8 @@ func (w *Watch) guard(host func(agentevents.Event) *agentevents.RuleError) func(
 }
 
 // refuses returns the finding for which a call is refused, and the reason.
-func (r *watched) refuses(ev *agentevents.Event, p *agentevents.ToolCalled, act map[findings.Kind]Action) (*findings.Finding, string) {
+func (r *watched) refuses(ev *agentevents.Event, p *agentevents.ToolCalled,
+	act map[findings.Kind]Action) (*findings.Finding, string) {
 	if f := r.found.GoesOn(cmp.Or(ev.AgentID, ev.NodeRunID), p); f != nil && act[f.Kind] == Refuse {
 		return f, f.Text + "; do something else"
 	}

@@ -66,8 +66,8 @@ type streamOut struct {
 	segment     int                // the number of the part of the stream that it is
 	spans       bool               // the span of its start is all that names an agent
 	lines       []byte             // that wait for the end of the runs before
-	usage, told []byte             // reports for the line of its end, and lines of their own in case that does not come next
-	asked       []byte             // lines of the requests that the outcome of the run's end will list; written if another line comes next
+	usage, told []byte             // reports for the line of its end, and their own lines, written if it does not come next
+	asked       []byte             // lines of requests, written unless the run's end comes next and lists them
 	asking      []asking           // the facts of these that the outcome must have
 }
 

@@ -781,7 +781,8 @@ func (m *Mapper) delegate(ev *agentevents.Event, node *Span, id string) {
 
 // nodeEnds ends a node, and the agent that works for it if that has not said so: an agent
 // with a start of its own is incomplete then, and has failed if it had an error.
-func (m *Mapper) nodeEnds(ev *agentevents.Event, took time.Duration, info agentevents.Opt[agentevents.ErrorInfo]) *Span {
+func (m *Mapper) nodeEnds(ev *agentevents.Event, took time.Duration,
+	info agentevents.Opt[agentevents.ErrorInfo]) *Span {
 	node := m.open[nodeKey(ev)]
 	if node == nil {
 		node = m.stepWhole(ev, m.phase(ev), nodeKey(ev), ev.NodeID, took)
@@ -877,7 +878,8 @@ func (m *Mapper) stepWhole(ev *agentevents.Event, parent *Span, k key, name stri
 	return s
 }
 
-func (m *Mapper) stepEnds(ev *agentevents.Event, k key, s *Span, info agentevents.Opt[agentevents.ErrorInfo], more ...Attr) *Span {
+func (m *Mapper) stepEnds(ev *agentevents.Event, k key, s *Span,
+	info agentevents.Opt[agentevents.ErrorInfo], more ...Attr) *Span {
 	switch {
 	case s != nil:
 	case !m.is(k):
@@ -1046,7 +1048,8 @@ func (m *Mapper) notAccepted(ev *agentevents.Event, p *agentevents.Unknown) {
 
 // handedOver makes the span of the latest open handoff for which is is true. It returns nil if
 // there is none.
-func (m *Mapper) handedOver(ev *agentevents.Event, is func(key, wait) bool, decision string, info agentevents.ErrorInfo) *Span {
+func (m *Mapper) handedOver(ev *agentevents.Event, is func(key, wait) bool, decision string,
+	info agentevents.ErrorInfo) *Span {
 	var k key
 	var w wait
 	for of, at := range m.waits {

@@ -21,7 +21,7 @@ type Report struct {
 	Agents      int                           `json:"agents"`              // agents of all runs
 	CostRuns    int                           `json:"costRuns"`            // runs whose cost is known
 	Undecided   int                           `json:"tasksUndecided"`      // tasks that may go on, or ended with an unknown word
-	EndWords    map[string]int                `json:"endWords,omitzero"`   // those words of runs, and how many runs have each; at most 32 words
+	EndWords    map[string]int                `json:"endWords,omitzero"`   // the number of runs by such a word; at most 32 words
 	Unanswered  int                           `json:"approvalsUnanswered"` // requests that nobody answered
 	Handoffs    int                           `json:"handoffs"`            // handoffs and requests for them
 	Issues      int                           `json:"issues"`              // issues that verifiers found
@@ -30,7 +30,7 @@ type Report struct {
 	StatedAudits int64                 `json:"statedAudits,omitzero"`
 	Compactions  int                   `json:"compactions"`       // of contexts; some may not state tokens
 	Events       int                   `json:"events"`            // events of the log
-	Repeated     int                   `json:"eventsRepeated"`    // events left out, because their sequence does not follow the sequences of their run
+	Repeated     int                   `json:"eventsRepeated"`    // events left out: their sequence does not follow their run's
 	FindingRate  Metric                `json:"findingRate"`       // runs with a finding of package findings / runs
 	Findings     map[findings.Kind]int `json:"findings,omitzero"` // number of findings by kind
 

@@ -60,7 +60,8 @@ type Spelling struct {
 }
 
 // Decode appends the event of a line, which read reads into an empty event.
-func Decode(dst []agentevents.Event, line []byte, read func(line string, ev *agentevents.Event) error) ([]agentevents.Event, error) {
+func Decode(dst []agentevents.Event, line []byte,
+	read func(line string, ev *agentevents.Event) error) ([]agentevents.Event, error) {
 	dst = append(dst, agentevents.Event{}) // an event is large: read it in place
 	if err := read(string(line), &dst[len(dst)-1]); err != nil {
 		return dst[:len(dst)-1], err

@@ -214,7 +214,8 @@ func (h *Host) Follow(ev agentevents.Event) []agentevents.Event {
 
 // suspended returns the action of the published contract. next has no payload
 // yet.
-func suspended(profile openwop.Profile, ev, next agentevents.Event, p *agentevents.AgentDecided, threshold float64) []agentevents.Event {
+func suspended(profile openwop.Profile, ev, next agentevents.Event, p *agentevents.AgentDecided,
+	threshold float64) []agentevents.Event {
 	// A suspension without a node tells a reader of the log nothing, and one node
 	// for all such decisions would mix them up.
 	next.NodeID = cmp.Or(ev.NodeID, ev.AgentID, "unknown")

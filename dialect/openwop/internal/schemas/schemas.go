@@ -161,7 +161,8 @@ func Declared(s *facts.Schema, at, raw string, drop func(pointer, why string)) s
 	return trimmed(s, at, raw, func(*facts.Schema, bool, string) string { return "" }, drop)
 }
 
-func trimmed(s *facts.Schema, at, raw string, odd func(of *facts.Schema, need bool, raw string) string, drop func(pointer, why string)) string {
+func trimmed(s *facts.Schema, at, raw string, odd func(of *facts.Schema, need bool, raw string) string,
+	drop func(pointer, why string)) string {
 	s = s.Choice(raw)
 	raw = EditedList(raw, func(i int, raw string) string {
 		return trimmed(s.Element(), at+"/"+strconv.Itoa(i), raw, odd, drop)

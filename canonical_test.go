@@ -10,7 +10,7 @@ import (
 	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
-// requireCanonical reads line and checks the promises of odd for the pools.
+// requireCanonical reads line and holds the pools to what odd promises.
 func requireCanonical(t *testing.T, line string) {
 	t.Helper()
 	var ev, slow Event

@@ -76,7 +76,7 @@ func TestAFoldThatIsUsedAgainIsEmpty(t *testing.T) {
 		}
 		add(&RunStarted{})
 		switch run % 4 {
-		case 0: // it leaves open subjects that the next runs end
+		case 0: // it leaves open what the next ones end
 			add(&WorkflowCreated{Phases: []string{"p"}})
 			add(&PhaseStarted{})
 			add(&CommandReceived{Command: Command{Type: CommandSend, RunID: "a"}})

@@ -116,7 +116,7 @@ func TestEncodingJSONOfEveryStruct(t *testing.T) {
 			require.NoError(t, json.Unmarshal([]byte(own), exact.Interface()))
 			require.Equal(t, v.Interface(), exact.Interface())
 
-			// Unreadable JSON changes nothing.
+			// What cannot be read changes nothing.
 			for _, bad := range []string{`[]`, own + " 1", own[:len(own)-1], strings.Replace(own, ":", ":[[", 1)} {
 				var le *LineError
 				require.ErrorAs(t, exact.Interface().(json.Unmarshaler).UnmarshalJSON([]byte(bad)), &le, bad)

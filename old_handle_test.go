@@ -96,7 +96,7 @@ func newWriterGame(t testing.TB, mode Mode) *writerGame {
 	return &writerGame{e: e, log: log, mode: mode, handles: []*Run{r}, texts: map[string]string{}}
 }
 
-// step uses a handle once, mostly a newer one. The block belongs to the caller alone.
+// step does one thing with a handle, mostly a newer one. block is of the caller alone.
 func (g *writerGame) step(r *rand.Rand, block string) error {
 	g.mu.Lock()
 	h := g.handles[max(r.IntN(len(g.handles)), r.IntN(len(g.handles)))]

@@ -27,7 +27,7 @@ func eventsOf(t testing.TB, log []byte) []Event {
 	return events
 }
 
-// TestShapes checks that the shapes have the properties in their names.
+// TestShapes holds the shapes to what their names promise.
 func TestShapes(t *testing.T) {
 	for _, shape := range scale.Shapes() {
 		l, err := FoldLog(NewReader(bytes.NewReader(shape.Log(10)), ReaderOptions{}), FoldOptions{})

@@ -17,8 +17,9 @@ import (
 	"github.com/agentevents/agentevents/internal/uuid7"
 )
 
-// The four events that the benchmarks measure, by the stressed part: a short line (T), a text with
-// many bytes (U), raw JSON that is checked (W), a delta (D).
+// The four events that the benchmarks measure, by what they stress: a short
+// line (T), a text with many bytes (U), raw JSON that is checked (W), a delta
+// (D).
 func benchPayloads() []struct {
 	name    string
 	payload Payload

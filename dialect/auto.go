@@ -150,7 +150,8 @@ func (a *Auto) detect(line []byte) (Name, error) {
 		l, ok := look(text)
 		var syntax *jsonwire.SyntaxError
 		if !ok && strings.HasPrefix(text, "{") && errors.As(jsonwire.Valid(text), &syntax) { // no decoder has a better error for broken JSON
-			return a.last, &agentevents.LineError{Column: syntax.Offset, Pointer: jsonwire.Pointer(text, syntax.Offset), Err: errors.New(syntax.Msg)}
+			return a.last, &agentevents.LineError{Column: syntax.Offset, Pointer: jsonwire.Pointer(text, syntax.Offset),
+				Err: errors.New(syntax.Msg)}
 		}
 		f, named := foreign.Line(text)
 		switch {

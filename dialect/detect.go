@@ -30,7 +30,8 @@ const (
 // detected.
 func Detect(line string) Name {
 	if isFrame(line) {
-		if data, ok := strings.CutPrefix(line, "data:"); ok && strings.HasPrefix(strings.TrimLeft(data, " "), "{") && Detect(strings.TrimLeft(data, " ")) == AGUI {
+		if data, ok := strings.CutPrefix(line, "data:"); ok && strings.HasPrefix(strings.TrimLeft(data, " "), "{") &&
+			Detect(strings.TrimLeft(data, " ")) == AGUI {
 			return AGUI
 		}
 		return KAOS
@@ -46,7 +47,8 @@ func Detect(line string) Name {
 // may have them have names of their own.
 func (l *looks) detect(line string) Name {
 	name := l.dialect()
-	if name == AGUI && (strings.Contains(line, `_id":`) || strings.Contains(line, `_name":`) || strings.Contains(line, `"data":`)) ||
+	if name == AGUI && (strings.Contains(line, `_id":`) || strings.Contains(line, `_name":`) ||
+		strings.Contains(line, `"data":`)) ||
 		name == KAOS && !l.numeric && !l.any(hasSequence) {
 		if _, ok := foreign.Line(line); ok {
 			return ""

@@ -83,8 +83,10 @@ var remarks = map[string]string{
 
 // LogValue makes the loss a group of its fields, for logs of the program.
 func (l Loss) LogValue() slog.Value {
-	return slog.GroupValue(slog.String("what", l.What.String()), slog.String("kind", string(l.Kind)), slog.String("pointer", l.Pointer),
-		slog.String("detail", l.Detail), slog.Int("count", l.Count), slog.String("run", l.RunID), slog.Uint64("sequence", l.Sequence))
+	return slog.GroupValue(slog.String("what", l.What.String()), slog.String("kind", string(l.Kind)),
+		slog.String("pointer", l.Pointer),
+		slog.String("detail", l.Detail), slog.Int("count", l.Count), slog.String("run", l.RunID),
+		slog.Uint64("sequence", l.Sequence))
 }
 
 // String returns one line: the loss, how often it occurred and where first.
@@ -180,7 +182,8 @@ func (k *kindLosses) add(ev *agentevents.Event, what Change, pointer, detail str
 			k.index = map[lossKey]int{}
 		}
 		k.index[key] = i
-		k.list = append(k.list, Loss{Kind: k.kind, Pointer: pointer, What: what, Detail: detail, RunID: strings.Clone(ev.RunID), Sequence: ev.Sequence})
+		k.list = append(k.list, Loss{Kind: k.kind, Pointer: pointer, What: what, Detail: detail,
+			RunID: strings.Clone(ev.RunID), Sequence: ev.Sequence})
 	}
 	k.list[i].Count++
 }
@@ -210,7 +213,8 @@ func (l *Losses) List() []Loss {
 		list = append(list, k.list...)
 	}
 	slices.SortFunc(list, func(a, b Loss) int {
-		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Pointer, b.Pointer), cmp.Compare(a.What, b.What), cmp.Compare(a.Detail, b.Detail))
+		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Pointer, b.Pointer), cmp.Compare(a.What, b.What),
+			cmp.Compare(a.Detail, b.Detail))
 	})
 	return list
 }

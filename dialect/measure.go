@@ -73,7 +73,8 @@ type why struct {
 // NewMeasure returns a Measure for a document. The decoder reads its lines, and must be a new
 // one. The event's extra member with the name of the document has a loss for each member.
 func NewMeasure(name Name, dec agentevents.Decoder, words Words) *Measure {
-	return &Measure{dec: dec, name: name, words: words, shapes: map[reflect.Type]*shape{}, whys: map[lossOf]map[string]*why{}}
+	return &Measure{dec: dec, name: name, words: words, shapes: map[reflect.Type]*shape{},
+		whys: map[lossOf]map[string]*why{}}
 }
 
 // Measured returns an encoder that writes the lines of enc and measures the losses: see
@@ -267,7 +268,8 @@ func (m *Measure) decode(lines []byte) (refused error) {
 func (m *Measure) join(back *agentevents.Event, p *agentevents.ToolReturned, call *agentevents.Event, lines []byte) {
 	ev, whole := *m.ev, *m.ev.Payload.(*agentevents.ToolReturned)
 	whole.OneEvent, ev.Payload = true, &whole
-	if m.at = append(m.at[:0], "/payload/arguments"...); whole.Arguments != "" && !same(string(whole.Arguments), string(p.Arguments)) {
+	if m.at = append(m.at[:0], "/payload/arguments"...); whole.Arguments != "" &&
+		!same(string(whole.Arguments), string(p.Arguments)) {
 		m.count(Dropped)
 	}
 	if m.at = append(m.at, "Summary"...); whole.ArgumentsSummary != "" && whole.ArgumentsSummary != p.ArgumentsSummary {
@@ -275,7 +277,8 @@ func (m *Measure) join(back *agentevents.Event, p *agentevents.ToolReturned, cal
 	}
 	whole.Arguments, whole.ArgumentsSummary = p.Arguments, p.ArgumentsSummary // the line of the call may have them
 	called := *back
-	called.Payload = &agentevents.ToolCalled{CallID: p.CallID, ToolID: p.ToolID, Arguments: p.Arguments, ArgumentsSummary: p.ArgumentsSummary}
+	called.Payload = &agentevents.ToolCalled{CallID: p.CallID, ToolID: p.ToolID, Arguments: p.Arguments,
+		ArgumentsSummary: p.ArgumentsSummary}
 	if p.Duration.OK {
 		called.Time = called.Time.Add(-p.Duration.V)
 	}

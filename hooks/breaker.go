@@ -335,7 +335,8 @@ func (s *breaker) expire(r *run, passed time.Duration) {
 	defer s.timers.Done()
 	err := errors.New("hooks: Breaker.Stop ended its goroutine")
 	defer func() { s.late(r, err) }()
-	over := &agentevents.BudgetExceeded{Budget: BudgetWallClock, Limit: milliseconds(r.limits.WallClock), Actual: math.Ceil(milliseconds(passed))}
+	over := &agentevents.BudgetExceeded{Budget: BudgetWallClock, Limit: milliseconds(r.limits.WallClock),
+		Actual: math.Ceil(milliseconds(passed))}
 	err = contained("Stop", func() error { return s.stop(context.Background(), r, over) })
 }
 
@@ -524,7 +525,8 @@ func (r *run) exceeded() *agentevents.BudgetExceeded {
 			if tool == "" {
 				why = "model"
 			}
-			return &agentevents.BudgetExceeded{Budget: BudgetFailures, Limit: float64(l.Failures), Actual: float64(n), Reason: why}
+			return &agentevents.BudgetExceeded{Budget: BudgetFailures, Limit: float64(l.Failures), Actual: float64(n),
+				Reason: why}
 		}
 	}
 	return nil

@@ -30,12 +30,14 @@ func newUsage() *usage { return &usage{fold: agentevents.NewFold(lean), agents: 
 // resume counts the usage of a snapshot, and keeps its agents.
 func (u *usage) resume(s *agentevents.RunSnapshot) (err error) {
 	own := &agentevents.RunSnapshot{
-		RunState: s.RunState, SchemaVersion: s.SchemaVersion, Status: s.Status, Agents: make(map[string]*agentevents.AgentSnapshot, len(s.Agents)),
+		RunState: s.RunState, SchemaVersion: s.SchemaVersion, Status: s.Status,
+		Agents:         make(map[string]*agentevents.AgentSnapshot, len(s.Agents)),
 		OpenModelCalls: s.OpenModelCalls, Usage: s.Usage,
 	}
 	for id, a := range s.Agents {
 		b := *a
-		b.Task, b.Text, b.Reasoning, b.Result, b.StructuredOutput, b.LastError, b.Error = "", "", "", "", "", agentevents.Opt[agentevents.ErrorInfo]{}, agentevents.Opt[agentevents.ErrorInfo]{}
+		b.Task, b.Text, b.Reasoning, b.Result, b.StructuredOutput, b.LastError, b.Error = "", "", "", "", "",
+			agentevents.Opt[agentevents.ErrorInfo]{}, agentevents.Opt[agentevents.ErrorInfo]{}
 		own.Agents[id] = &b
 		u.agents[id] = true
 	}
@@ -57,12 +59,14 @@ func (u *usage) count(ev *agentevents.Event) {
 		for _, v := range p.ModelUsage {
 			u.add(v, agentevents.Opt[float64]{})
 		}
-		bare = &agentevents.AgentEnded{Usage: p.Usage, ModelUsage: p.ModelUsage, TotalCostUSD: p.TotalCostUSD, Cumulative: p.Cumulative}
+		bare = &agentevents.AgentEnded{Usage: p.Usage, ModelUsage: p.ModelUsage, TotalCostUSD: p.TotalCostUSD,
+			Cumulative: p.Cumulative}
 	case *agentevents.ModelCalled:
 		bare = &agentevents.ModelCalled{ModelCallID: p.ModelCallID, Model: p.Model}
 	case *agentevents.ModelReturned:
 		u.add(p.Usage.V, p.CostUSD)
-		bare = &agentevents.ModelReturned{ModelCallID: p.ModelCallID, Model: p.Model, Usage: p.Usage, CostUSD: p.CostUSD, OneEvent: p.OneEvent}
+		bare = &agentevents.ModelReturned{ModelCallID: p.ModelCallID, Model: p.Model, Usage: p.Usage,
+			CostUSD: p.CostUSD, OneEvent: p.OneEvent}
 	case *agentevents.UsageObserved:
 		u.add(p.Usage, p.CostUSD)
 		bare = p
@@ -90,7 +94,8 @@ func (u *usage) add(v agentevents.Usage, cost agentevents.Opt[float64]) {
 // total returns the usage: exactly, if it is above a limit.
 func (u *usage) total(l *Limits) (tokens int64, cost float64) {
 	const ulps = 1 + 1e-9 // the sum of floats depends on their order
-	if u.stale || l.Tokens > 0 && plus(u.tokens, u.moreTokens) > l.Tokens || l.CostUSD > 0 && (u.cost+u.moreCost)*ulps > l.CostUSD {
+	if u.stale || l.Tokens > 0 && plus(u.tokens, u.moreTokens) > l.Tokens ||
+		l.CostUSD > 0 && (u.cost+u.moreCost)*ulps > l.CostUSD {
 		all := u.fold.Snapshot().Usage
 		u.tokens, u.cost = tokensOf(all.Usage), all.CostUSD.V
 		u.moreTokens, u.moreCost, u.stale = 0, 0, false

@@ -128,7 +128,8 @@ func (w *Watch) run(id string) *watched {
 }
 
 // install returns the options with the watch in them.
-func (w *Watch) install(o agentevents.EmitterOptions, stop func(context.Context, string, agentevents.BudgetExceeded) error) agentevents.EmitterOptions {
+func (w *Watch) install(o agentevents.EmitterOptions,
+	stop func(context.Context, string, agentevents.BudgetExceeded) error) agentevents.EmitterOptions {
 	o.Sinks = append(slices.Clip(o.Sinks), &watchSink{w, stop})
 	if slices.ContainsFunc(findings.Kinds(), func(k findings.Kind) bool { return w.o.Act[k] != Tell }) {
 		o.Follow = w.follow(o.Follow)
@@ -231,7 +232,8 @@ func (r *watched) add(ev *agentevents.Event) []findings.Change {
 	case *agentevents.ApprovalRequested:
 		if kind, ok := strings.CutPrefix(p.ApprovalID, askID); ok {
 			kind, _, _ = strings.Cut(kind, ":")
-			r.held = append(r.held, hold{finding: findings.Finding{Kind: findings.Kind(kind), AgentID: ev.AgentID, Text: p.Reason}, approval: p.ApprovalID})
+			r.held = append(r.held, hold{finding: findings.Finding{Kind: findings.Kind(kind), AgentID: ev.AgentID,
+				Text: p.Reason}, approval: p.ApprovalID})
 		}
 	case *agentevents.ApprovalGranted:
 		r.release(func(h *hold) bool { return h.approval == p.ApprovalID })
@@ -258,7 +260,8 @@ func (s *watchSink) act(ctx context.Context, r *watched, c *findings.Change) (er
 	if action == Tell {
 		return err
 	}
-	over := agentevents.BudgetExceeded{Budget: string(c.Kind), Limit: float64(c.Count), Actual: float64(c.Count), Reason: c.Text}
+	over := agentevents.BudgetExceeded{Budget: string(c.Kind), Limit: float64(c.Count), Actual: float64(c.Count),
+		Reason: c.Text}
 	r.mu.Lock()
 	if len(r.pending) == 0 {
 		s.owed.Add(1)
@@ -274,7 +277,9 @@ func (s *watchSink) act(ctx context.Context, r *watched, c *findings.Change) (er
 		}
 	case action == Ask:
 		id := askID + string(c.Kind) + ":" + strconv.FormatUint(r.found.Next(), 10)
-		r.pending = append(r.pending, agentevents.Event{AgentID: c.AgentID, Payload: &agentevents.ApprovalRequested{ApprovalID: id, Action: "go on", Reason: c.Text}})
+		r.pending = append(r.pending,
+			agentevents.Event{AgentID: c.AgentID,
+				Payload: &agentevents.ApprovalRequested{ApprovalID: id, Action: "go on", Reason: c.Text}})
 	}
 	r.mu.Unlock()
 	if action == Stop && s.stop != nil {
@@ -319,7 +324,9 @@ func (w *Watch) follow(host func(agentevents.Event) []agentevents.Event) func(ag
 }
 
 // guard returns a Guard that refuses tool calls.
-func (w *Watch) guard(host func(agentevents.Event) *agentevents.RuleError) func(agentevents.Event) *agentevents.RuleError {
+func (w *Watch) guard(
+	host func(agentevents.Event) *agentevents.RuleError,
+) func(agentevents.Event) *agentevents.RuleError {
 	return func(ev agentevents.Event) *agentevents.RuleError {
 		if host != nil {
 			if refused := host(ev); refused != nil {
@@ -341,20 +348,23 @@ func (w *Watch) guard(host func(agentevents.Event) *agentevents.RuleError) func(
 			return nil
 		}
 		return &agentevents.RuleError{
-			Rule: agentevents.Rule("finding-" + string(f.Kind)), Kind: ev.Kind(), RunID: ev.RunID, AgentID: ev.AgentID, EventID: ev.ID, Sequence: ev.Sequence,
+			Rule: agentevents.Rule("finding-" + string(f.Kind)), Kind: ev.Kind(), RunID: ev.RunID, AgentID: ev.AgentID,
+			EventID: ev.ID, Sequence: ev.Sequence,
 			Subject: "call " + strconv.Quote(p.CallID), Detail: detail, Refused: true,
 		}
 	}
 }
 
 // refuses returns the finding for which a call is refused, and the reason.
-func (r *watched) refuses(ev *agentevents.Event, p *agentevents.ToolCalled, act map[findings.Kind]Action) (*findings.Finding, string) {
+func (r *watched) refuses(ev *agentevents.Event, p *agentevents.ToolCalled,
+	act map[findings.Kind]Action) (*findings.Finding, string) {
 	if f := r.found.GoesOn(cmp.Or(ev.AgentID, ev.NodeRunID), p); f != nil && act[f.Kind] == Refuse {
 		return f, f.Text + "; do something else"
 	}
 	for i := range r.held {
 		h := r.held[i]
-		if h.finding.AgentID != "" && h.finding.AgentID != ev.AgentID || h.once && h.finding.ToolID != "" && h.finding.ToolID != p.ToolID {
+		if h.finding.AgentID != "" && h.finding.AgentID != ev.AgentID ||
+			h.once && h.finding.ToolID != "" && h.finding.ToolID != p.ToolID {
 			continue
 		}
 		if h.once {

@@ -54,7 +54,8 @@ type Inbox struct {
 
 // New returns an inbox for the run.
 func New(run *agentevents.Run, o Options) *Inbox {
-	b := &Inbox{run: run, size: cmp.Or(max(0, o.Size), 256), boxes: map[string]*Box{}, early: map[string][]agentevents.InboxItem{}}
+	b := &Inbox{run: run, size: cmp.Or(max(0, o.Size), 256), boxes: map[string]*Box{},
+		early: map[string][]agentevents.InboxItem{}}
 	if o.Snapshot != nil {
 		for _, item := range o.Snapshot.Inbox {
 			id := item.Command.RunID

@@ -147,7 +147,8 @@ func (f *Feed) serveStream(w http.ResponseWriter, req *http.Request, newEncoder 
 		http.Error(w, ErrUnknownRun.Error(), http.StatusNotFound)
 		return
 	}
-	s := stream{cursor: cursor{run: r, from: from, stale: r.stale(from, epoch)}, feed: f, w: w, conn: http.NewResponseController(w), query: query, told: from}
+	s := stream{cursor: cursor{run: r, from: from, stale: r.stale(from, epoch)}, feed: f, w: w,
+		conn: http.NewResponseController(w), query: query, told: from}
 	if s.ended() && r.finished() {
 		w.WriteHeader(http.StatusNoContent)
 		return
@@ -316,8 +317,9 @@ func (s *stream) begin(oldest uint64) {
 	// tell gives an event that is not kept any more to the encoder.
 	tell := func(agent, parent string, at time.Time, p agentevents.Payload) {
 		lines, _ := s.encoder.Append(s.lines[:0], agentevents.Event{
-			RunID: snapshot.RunID, Scope: agentevents.Scope{SessionID: snapshot.SessionID}, AgentID: agent, ParentAgentID: parent,
-			Time: at, SchemaVersion: agentevents.SchemaVersion, Payload: p,
+			RunID: snapshot.RunID, Scope: agentevents.Scope{SessionID: snapshot.SessionID}, AgentID: agent,
+			ParentAgentID: parent,
+			Time:          at, SchemaVersion: agentevents.SchemaVersion, Payload: p,
 		})
 		if s.joined == nil {
 			s.keep(lines)
@@ -336,7 +338,8 @@ func (s *stream) begin(oldest uint64) {
 		}
 	}
 	if len(snapshot.State) > 0 { // the patches that are kept come to the same state, on top of it
-		tell("", "", snapshot.StartedAt, &agentevents.StatePatched{Op: agentevents.PatchSet, Value: agentevents.JSONOf(snapshot.State)})
+		tell("", "", snapshot.StartedAt,
+			&agentevents.StatePatched{Op: agentevents.PatchSet, Value: agentevents.JSONOf(snapshot.State)})
 	}
 }
 

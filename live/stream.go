@@ -29,9 +29,11 @@ type GapError struct {
 // Error names the missing events.
 func (e *GapError) Error() string {
 	if e.From > e.Next {
-		return fmt.Sprintf("agentevents/live: run %s has no event %d yet: the next one is %d", jsonwire.Brief(e.RunID), e.From, e.Next)
+		return fmt.Sprintf("agentevents/live: run %s has no event %d yet: the next one is %d",
+			jsonwire.Brief(e.RunID), e.From, e.Next)
 	}
-	return fmt.Sprintf("agentevents/live: run %s: event %d is not kept any more: the oldest one is %d", jsonwire.Brief(e.RunID), e.From, e.Oldest)
+	return fmt.Sprintf("agentevents/live: run %s: event %d is not kept any more: the oldest one is %d",
+		jsonwire.Brief(e.RunID), e.From, e.Oldest)
 }
 
 // Events yields the events of a run from a sequence on, as they come: 0 is the first one.

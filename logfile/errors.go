@@ -58,7 +58,8 @@ type TornError struct {
 
 // Error describes the torn line and its place.
 func (e *TornError) Error() string {
-	return fmt.Sprintf("logfile: the last line of %s was torn at byte %d: its %d bytes are in %s", e.Log, e.Offset, e.Size, e.Path)
+	return fmt.Sprintf("logfile: the last line of %s was torn at byte %d: its %d bytes are in %s", e.Log, e.Offset,
+		e.Size, e.Path)
 }
 
 func plural(n int, one, many string) string {

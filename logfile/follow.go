@@ -335,7 +335,8 @@ func (f *Follower) ask() (bool, error) {
 		return false, nil
 	default:
 		f.gone = true
-		return true, &notice{&fs.PathError{Op: "follow", Path: f.path, Err: fmt.Errorf("the file was removed; it is waited for: %w", fs.ErrNotExist)}}
+		return true, &notice{&fs.PathError{Op: "follow", Path: f.path,
+			Err: fmt.Errorf("the file was removed; it is waited for: %w", fs.ErrNotExist)}}
 	}
 	return true, nil // lines that were appended before come first
 }

@@ -209,7 +209,8 @@ func (l *Log) replaced() error {
 // altered goes on at the end of the file, whose length is not the written one. l.mu is held, busy
 // set.
 func (l *Log) altered(size int64) error {
-	return l.again(fmt.Errorf("%w: %s has %d bytes, not %d as it was written; %s", ErrChanged, l.path, size, l.offset, &l.wrote))
+	return l.again(fmt.Errorf("%w: %s has %d bytes, not %d as it was written; %s", ErrChanged, l.path, size,
+		l.offset, &l.wrote))
 }
 
 func (l *Log) again(err error) error {

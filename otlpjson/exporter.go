@@ -49,9 +49,13 @@ type Counts struct {
 	Late     int            // events left out: they come long after the end of their run
 	Unplaced int            // events that no span shows: theirs has ended, or there is none
 	Unopened int            // ends without a beginning; Close counts those of runs that go on
-	Untimed  int            // events without a time: they get the time of the event before in their run, else of the first that has one
-	Timeless int            // events left out: no event of their run has a time, or none of the first 64; Close counts the last ones
-	NoDate   int            // events of 1970: their clock has no date, and back ends show no spans so old unless asked
+	// Untimed counts events without a time. They get the time of the event before in their run, else
+	// of the first that has one.
+	Untimed int
+	// Timeless counts events left out, because no event of their run, or none of the first 64, has a
+	// time. Close counts the last ones.
+	Timeless int
+	NoDate   int // events of 1970: their clock has no date, and back ends show no spans so old unless asked
 }
 
 // An Exporter turns the events of a log into spans and sends them in requests. The same

@@ -154,7 +154,8 @@ func (d *answer) event(ev agentevents.Event) error {
 		}
 	}
 	id := cmp.Or(ev.AgentID, d.agent.ID())
-	out := agentevents.Event{Actor: ev.Actor, AgentID: ev.AgentID, ParentCallID: ev.ParentCallID, Marks: ev.Marks, Payload: ev.Payload}
+	out := agentevents.Event{Actor: ev.Actor, AgentID: ev.AgentID, ParentCallID: ev.ParentCallID, Marks: ev.Marks,
+		Payload: ev.Payload}
 	switch p := ev.Payload.(type) {
 	case *agentevents.AgentStarted:
 		out.ParentAgentID = ev.ParentAgentID

@@ -115,7 +115,8 @@ func (c *Call) answer(agentID string, index int) ([]agentevents.Event, error) {
 		if _, ok := decoder.(*claude.Decoder); ok && !ended && !c.Output.Error.OK {
 			log.Write(append(c.result(), '\n')) // recordings may lack the last message
 		}
-		for ev, err := range agentevents.NewReader(&log, agentevents.ReaderOptions{Decoder: decoder, MaxLine: math.MaxInt}).All() {
+		for ev, err := range agentevents.NewReader(&log,
+			agentevents.ReaderOptions{Decoder: decoder, MaxLine: math.MaxInt}).All() {
 			if err != nil {
 				return nil, inEvent(err, at)
 			}
@@ -164,7 +165,8 @@ func (f *frames) before(line []byte, message string) (missing string) {
 	if f.blocks == nil {
 		f.blocks = map[int]bool{}
 	}
-	if kind := strings.TrimSuffix(m.Event.Delta.Type, "_delta"); !f.blocks[m.Event.Index] && (kind == "text" || kind == "thinking") {
+	if kind := strings.TrimSuffix(m.Event.Delta.Type, "_delta"); !f.blocks[m.Event.Index] &&
+		(kind == "text" || kind == "thinking") {
 		missing += fmt.Sprintf(`{"type":"stream_event","event":{"type":"content_block_start","index":%d,"content_block":{"type":%q}}}`+"\n", m.Event.Index, kind)
 	}
 	f.blocks[m.Event.Index] = true
@@ -216,7 +218,8 @@ func Answer(log []agentevents.Event, agentID string) []agentevents.Event {
 		if derived || strings.HasPrefix(string(ev.Kind()), "run.") {
 			continue
 		}
-		out := agentevents.Event{Actor: ev.Actor, ParentCallID: ev.ParentCallID, Marks: ev.Marks &^ agentevents.MarkReplayed, Payload: ev.Payload}
+		out := agentevents.Event{Actor: ev.Actor, ParentCallID: ev.ParentCallID,
+			Marks: ev.Marks &^ agentevents.MarkReplayed, Payload: ev.Payload}
 		if !own {
 			out.AgentID = ev.AgentID
 			if ev.ParentAgentID != agentID {

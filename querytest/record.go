@@ -116,7 +116,8 @@ func NewCall(q query.Request, answer []agentevents.Event, failed error, o Record
 		{AgentID: q.AgentID, Payload: &agentevents.AgentStarted{Prompt: q.Prompt}},
 	}
 	if failed != nil {
-		events = append(events, agentevents.Event{AgentID: q.AgentID, Payload: &agentevents.AgentErrored{ErrorType: "query", Message: cmp.Or(failed.Error(), "failed")}})
+		events = append(events, agentevents.Event{AgentID: q.AgentID,
+			Payload: &agentevents.AgentErrored{ErrorType: "query", Message: cmp.Or(failed.Error(), "failed")}})
 	}
 	request := len(events)
 	events = append(events, answer...)
@@ -125,7 +126,8 @@ func NewCall(q query.Request, answer []agentevents.Event, failed error, o Record
 		return nil, err
 	}
 	c := &Call{Events: []agentevents.JSON{}}
-	c.Input.set(masked[1].Payload.(*agentevents.AgentStarted).Prompt, masked[0].Payload.(*agentevents.RunStarted).Inputs, q)
+	c.Input.set(masked[1].Payload.(*agentevents.AgentStarted).Prompt,
+		masked[0].Payload.(*agentevents.RunStarted).Inputs, q)
 	var end *agentevents.AgentEnded
 	for _, ev := range masked[request:] {
 		own := ev.AgentID == q.AgentID
@@ -206,7 +208,8 @@ func (in *Input) set(prompt, options agentevents.JSON, q query.Request) {
 
 // set sets the result of an answer.
 func (o *Output) set(end *agentevents.AgentEnded) {
-	o.Text, o.StructuredOutput, o.TotalCostUSD, o.NumTurns = end.Result, end.StructuredOutput, end.TotalCostUSD, end.NumTurns
+	o.Text, o.StructuredOutput, o.TotalCostUSD, o.NumTurns = end.Result, end.StructuredOutput, end.TotalCostUSD,
+		end.NumTurns
 	if end.Usage.OK {
 		o.Usage = agentevents.Some(Usage(end.Usage.V))
 	}

@@ -123,7 +123,8 @@ func (v Value) String() string {
 // events: the last line of a log may be torn. The time is linear in the number of events.
 func Conversation(events iter.Seq2[agentevents.Event, error], runID, agentID string) ([]Message, error) {
 	c := conversation{
-		agent: agentID, models: map[string]*answer{}, calls: map[string]*toolCall{}, blocks: map[blockKey]*block{}, seen: map[string]bool{},
+		agent: agentID, models: map[string]*answer{}, calls: map[string]*toolCall{}, blocks: map[blockKey]*block{},
+		seen:  map[string]bool{},
 		sends: map[string]agentevents.Command{}, asked: map[string]bool{}, retracted: map[string]bool{},
 	}
 	var errs firsterrs.List
@@ -648,7 +649,8 @@ func (c *conversation) messages() []Message {
 
 // append appends a turn. Nothing is left of some.
 func (c *conversation) append(out []Message, t *turn) []Message {
-	m := Message{Role: t.role, Text: t.content.Text, JSON: t.content.JSON, Summary: t.summary, Open: t.open, Marks: t.marks}
+	m := Message{Role: t.role, Text: t.content.Text, JSON: t.content.JSON, Summary: t.summary, Open: t.open,
+		Marks: t.marks}
 	if t.role != RoleAssistant {
 		if !c.retracted[t.event] {
 			out = append(out, m)

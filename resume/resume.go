@@ -155,7 +155,8 @@ func New(s *agentevents.RunSnapshot, o Options) (*Plan, error) {
 	}
 	at := *s
 	at.NextSequence = cmp.Or(s.NextSequence, o.NextSequence)
-	p := &Plan{Snapshot: &at, Prompt: cmp.Or(o.Message, DefaultPrompt), Inbox: slices.Clone(s.Inbox), message: o.Message, modelCalls: slices.Clone(s.OpenModelCalls), inside: map[string][]*agentevents.ToolCallSnapshot{}}
+	p := &Plan{Snapshot: &at, Prompt: cmp.Or(o.Message, DefaultPrompt), Inbox: slices.Clone(s.Inbox),
+		message: o.Message, modelCalls: slices.Clone(s.OpenModelCalls), inside: map[string][]*agentevents.ToolCallSnapshot{}}
 	x, err := p.settle(s, o)
 	if err != nil {
 		return nil, err
@@ -166,7 +167,8 @@ func New(s *agentevents.RunSnapshot, o Options) (*Plan, error) {
 
 // settle decides about everything that is open.
 func (p *Plan) settle(s *agentevents.RunSnapshot, o Options) (*settling, error) {
-	x := &settling{agents: s.Agents, kept: map[callKey]bool{}, closed: map[callKey]bool{}, ended: map[string]bool{}, waiting: map[string]bool{}}
+	x := &settling{agents: s.Agents, kept: map[callKey]bool{}, closed: map[callKey]bool{},
+		ended: map[string]bool{}, waiting: map[string]bool{}}
 	if err := p.questions(s, o, x); err != nil {
 		return nil, err
 	}
@@ -335,7 +337,8 @@ func decide[T any](what, id string, ask func(T) Action, of T, may ...Action) (Ac
 	case action >= actions:
 		return 0, fmt.Errorf("resume: no action %d (%s %q)", action, what, id)
 	}
-	return 0, fmt.Errorf("resume: a %s cannot be %s (%q)", what, [...]string{Close: "closed", Wait: "left open", AskAgain: "asked again"}[action], id)
+	return 0, fmt.Errorf("resume: a %s cannot be %s (%q)", what,
+		[...]string{Close: "closed", Wait: "left open", AskAgain: "asked again"}[action], id)
 }
 
 // A Receipt lists the recorded events.
@@ -396,7 +399,8 @@ func (p *Plan) reject(ctx context.Context, run *agentevents.Run, r *Receipt) err
 		if q.action != Close {
 			continue
 		}
-		if err := run.Agent(q.of.AgentID).Emit(ctx, &agentevents.ApprovalRejected{ApprovalID: q.of.ApprovalID, Feedback: codeInterrupted}); err != nil {
+		if err := run.Agent(q.of.AgentID).Emit(ctx,
+			&agentevents.ApprovalRejected{ApprovalID: q.of.ApprovalID, Feedback: codeInterrupted}); err != nil {
 			return fmt.Errorf("resume: closing approval %q: %w", q.of.ApprovalID, err)
 		}
 		r.Rejected = append(r.Rejected, q.of.ApprovalID)
@@ -409,7 +413,8 @@ const codeInterrupted = "interrupted"
 
 func (p *Plan) closeModelCalls(ctx context.Context, run *agentevents.Run, r *Receipt) error {
 	for _, c := range p.modelCalls {
-		lost := &agentevents.ModelReturned{Model: c.Model, Error: agentevents.Some(agentevents.ErrorInfo{Code: codeInterrupted})}
+		lost := &agentevents.ModelReturned{Model: c.Model,
+			Error: agentevents.Some(agentevents.ErrorInfo{Code: codeInterrupted})}
 		if err := run.Agent(c.AgentID).OpenModelCall(c.ModelCallID).Return(ctx, lost); err != nil {
 			return fmt.Errorf("resume: closing model call %q: %w", c.ModelCallID, err)
 		}
@@ -425,7 +430,8 @@ func (p *Plan) end(ctx context.Context, run *agentevents.Run, r *Receipt) error 
 		if err := closeCalls(ctx, run, r, p.inside[a.AgentID]); err != nil {
 			return err
 		}
-		lost := &agentevents.AgentEnded{Outcome: agentevents.OutcomeAborted, Error: agentevents.Some(agentevents.ErrorInfo{Code: codeInterrupted, Message: "the process ended"})}
+		lost := &agentevents.AgentEnded{Outcome: agentevents.OutcomeAborted,
+			Error: agentevents.Some(agentevents.ErrorInfo{Code: codeInterrupted, Message: "the process ended"})}
 		if err := run.Agent(a.AgentID).Emit(ctx, lost); err != nil {
 			return fmt.Errorf("resume: ending sub-agent %q: %w", a.AgentID, err)
 		}
@@ -467,7 +473,8 @@ func (p *Plan) askAgain(ctx context.Context, run *agentevents.Run, r *Receipt) e
 		if q.action != AskAgain {
 			continue
 		}
-		again := &agentevents.ClarificationRequested{InterruptID: q.of.InterruptID, CallID: q.of.CallID, Questions: q.of.Questions}
+		again := &agentevents.ClarificationRequested{InterruptID: q.of.InterruptID, CallID: q.of.CallID,
+			Questions: q.of.Questions}
 		if err := run.Agent(q.of.AgentID).Emit(ctx, again); err != nil {
 			return fmt.Errorf("resume: asking for clarification %q again: %w", q.of.InterruptID, err)
 		}

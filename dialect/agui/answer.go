@@ -78,7 +78,8 @@ func (q *question) answer(run, raw string) agentevents.Payload {
 	case !q.approval && status == "cancelled":
 		return &agentevents.ClarificationResolved{InterruptID: q.id, AnsweredBy: run}
 	case !q.approval:
-		return &agentevents.ClarificationResolved{InterruptID: q.id, AnsweredBy: run, Answers: agentevents.JSON(within([]string{q.id}, cmp.Or(payload, "null")))}
+		return &agentevents.ClarificationResolved{InterruptID: q.id, AnsweredBy: run,
+			Answers: agentevents.JSON(within([]string{q.id}, cmp.Or(payload, "null")))}
 	case status == "cancelled":
 		return &agentevents.ApprovalRejected{ApprovalID: q.id, RejectedBy: run, Feedback: status}
 	case approved == "true":
@@ -91,7 +92,8 @@ func (q *question) answer(run, raw string) agentevents.Payload {
 
 // event returns the event of an answer, at the time of the run that has it.
 func (a *answer) event(thread string, started *agentevents.Event) (agentevents.Event, error) {
-	ev := agentevents.Event{SchemaVersion: agentevents.SchemaVersion, Time: started.Time, RunID: a.run, AgentID: a.agent, Payload: a.payload}
+	ev := agentevents.Event{SchemaVersion: agentevents.SchemaVersion, Time: started.Time, RunID: a.run,
+		AgentID: a.agent, Payload: a.payload}
 	if thread != a.run {
 		ev.SessionID = thread
 	}
@@ -107,7 +109,8 @@ func (d *Decoder) keptOf(ev *agentevents.Event) *kept {
 // open for the lines after it.
 func (d *Decoder) answered(ev *agentevents.Event, line string) (list []agentevents.Event, err error) {
 	p, starts := ev.Payload.(*agentevents.RunStarted)
-	if !starts || d.r.Type == "CUSTOM" || slices.Contains(slices.Collect(jsonwire.Elements(jsonwire.Member(d.rest, absent))), jsonwire.Quote("/"+answerOf)) {
+	if !starts || d.r.Type == "CUSTOM" ||
+		slices.Contains(slices.Collect(jsonwire.Elements(jsonwire.Member(d.rest, absent))), jsonwire.Quote("/"+answerOf)) {
 		return nil, nil
 	}
 	for i, a := range d.s.of.answers(ev.RunID, string(p.Inputs)) {

@@ -47,7 +47,8 @@ func resultID(call string) string { return call + "-result" }
 func (b *block) isOn(line string) bool {
 	prefix, name, _ := b.typ.words()
 	line = dataOf(line)
-	return strings.HasPrefix(jsonwire.Text(jsonwire.Member(line, "type")), prefix) && jsonwire.Text(jsonwire.Member(line, name)) == b.id
+	return strings.HasPrefix(jsonwire.Text(jsonwire.Member(line, "type")), prefix) &&
+		jsonwire.Text(jsonwire.Member(line, name)) == b.id
 }
 
 // dataOf returns the object of a line, which may be a frame's.
@@ -163,7 +164,8 @@ func (b *block) line(word, at, piece string, made bool) string {
 func (b *block) starts(agent string) bool {
 	prefix, name, _ := b.typ.words()
 	member := func(name string) string { return jsonwire.Member(b.start, name) }
-	return jsonwire.Text(member("type")) == prefix+"_START" && member("subagentRunId") == agent && jsonwire.Text(member(name)) == b.id
+	return jsonwire.Text(member("type")) == prefix+"_START" && member("subagentRunId") == agent &&
+		jsonwire.Text(member(name)) == b.id
 }
 
 // lineOf returns a line that is not written for an event of its own. The time and the

@@ -129,7 +129,8 @@ func (e *Encoder) enter(ev *agentevents.Event) {
 		e.before = b
 	}
 	key.id = strings.Clone(key.id) // a block that is kept holds no text of the event
-	b = &block{typ: typ, id: key.id, role: role, tool: strings.Clone(tool), start: strings.Clone(e.start), run: e.s.run, owner: strings.Clone(e.owner), key: key}
+	b = &block{typ: typ, id: key.id, role: role, tool: strings.Clone(tool), start: strings.Clone(e.start),
+		run: e.s.run, owner: strings.Clone(e.owner), key: key}
 	c, open := e.calls[e.s.call(*id)]
 	switch {
 	case returns && open && e.returnable(c, oneEvent, ev):
@@ -204,7 +205,8 @@ func (e *Encoder) prepare(ev *agentevents.Event) (before string) {
 	member := func(name string) string { return jsonwire.Member(string(e.own), name) }
 	step := func(other, name string, ends bool) {
 		if e.s.steps[ev.AgentID][name] != ends {
-			before = lineOf(other, member("timestamp"), member("subagentRunId"), `,"stepName":`+jsonwire.Quote(name), true) + "\n"
+			before = lineOf(other, member("timestamp"), member("subagentRunId"), `,"stepName":`+jsonwire.Quote(name),
+				true) + "\n"
 		}
 	}
 	switch p := ev.Payload.(type) {

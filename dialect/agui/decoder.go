@@ -108,7 +108,8 @@ func newStream(run, name string, k *kept, calls map[string]toolCall, t *thread) 
 		k = &kept{main: Agent}
 	}
 	k.waits = false
-	return stream{run: run, thread: name, kept: k, open: map[string]*block{}, calls: calls, done: map[string]string{}, of: t, state: t.state, going: map[string]bool{}, steps: steps{}}
+	return stream{run: run, thread: name, kept: k, open: map[string]*block{}, calls: calls,
+		done: map[string]string{}, of: t, state: t.state, going: map[string]bool{}, steps: steps{}}
 }
 
 // call names a call of the thread.
@@ -339,7 +340,8 @@ func (d *Decoder) apply(ev *agentevents.Event, line string) (said bool, err erro
 	r, s := &d.r, &d.s
 	if r.Type == "RUN_STARTED" {
 		open := s.open
-		if *s = newStream(strings.Clone(ev.RunID), strings.Clone(d.thread), d.runs[ev.RunID], s.calls, of(d.threads, d.thread, true)); len(d.runs) == 0 {
+		if *s = newStream(strings.Clone(ev.RunID), strings.Clone(d.thread), d.runs[ev.RunID], s.calls,
+			of(d.threads, d.thread, true)); len(d.runs) == 0 {
 			s.open = open
 		}
 		d.runs[s.run] = s.kept
@@ -480,7 +482,8 @@ func (d *Decoder) block(typ blockType, id, delta *string, ev *agentevents.Event,
 	}
 	if said && b.start != "" {
 		at, tool := jsonwire.Member(line, "timestamp"), b.tool
-		if b.again || b.start != b.line("START", at, "", false) || delta != nil && tool != "" || typ == text && b.role != assistant {
+		if b.again || b.start != b.line("START", at, "", false) || delta != nil && tool != "" ||
+			typ == text && b.role != assistant {
 			r.Kept.Add(remarkStart, b.start)
 		}
 		b.start = ""

@@ -66,8 +66,8 @@ type streamOut struct {
 	segment     int                // the number of the part of the stream that it is
 	spans       bool               // the span of its start is all that names an agent
 	lines       []byte             // that wait for the end of the runs before
-	usage, told []byte             // reports for the line of its end, and lines of their own in case that does not come next
-	asked       []byte             // lines of the requests that the outcome of the run's end will list; written if another line comes next
+	usage, told []byte             // reports for the line of its end, and their own lines, written if it does not come next
+	asked       []byte             // lines of requests, written unless the run's end comes next and lists them
 	asking      []asking           // the facts of these that the outcome must have
 }
 
@@ -107,7 +107,8 @@ func NewEncoder(o EncoderOptions) *Encoder {
 
 // init makes a zero Encoder ready.
 func (e *Encoder) init(o EncoderOptions) {
-	*e = Encoder{o: o, w: wire.Writer{F: format}, streams: map[string]*streamOut{}, threads: map[string]*thread{}, calls: map[string]toolCall{}, again: map[string]int{}}
+	*e = Encoder{o: o, w: wire.Writer{F: format}, streams: map[string]*streamOut{}, threads: map[string]*thread{},
+		calls: map[string]toolCall{}, again: map[string]int{}}
 	e.check = *NewDecoder(Options{})
 	e.check.r.Doc, e.check.aside = &e.check, true
 	if !o.Fast {
@@ -128,7 +129,8 @@ const called = "called"
 // newStreamOut returns the stream of a run. Of one that goes on, before is the one so far.
 func (e *Encoder) newStreamOut(run, session string, before *streamOut) *streamOut {
 	e.parts++
-	s := &streamOut{segment: e.parts, blocks: map[string]blocks{}, shut: map[shutKey]*block{}, acts: map[string]acts{}, returned: ids{}}
+	s := &streamOut{segment: e.parts, blocks: map[string]blocks{}, shut: map[shutKey]*block{},
+		acts: map[string]acts{}, returned: ids{}}
 	name, k := cmp.Or(session, run), (*kept)(nil)
 	if before != nil {
 		name, k, s.shut, s.acts, s.spans = before.thread, before.kept, before.shut, before.acts, before.spans
@@ -158,7 +160,8 @@ func (e *Encoder) Append(dst []byte, ev agentevents.Event) (out []byte, _ error)
 
 func (e *Encoder) append(dst []byte, ev agentevents.Event) ([]byte, error) {
 	if ev.RunID == "" {
-		return dst, &agentevents.RuleError{Rule: RuleRequired, Kind: ev.Kind(), EventID: ev.ID, Sequence: ev.Sequence, Pointer: "/runId", Detail: "is required"}
+		return dst, &agentevents.RuleError{Rule: RuleRequired, Kind: ev.Kind(), EventID: ev.ID, Sequence: ev.Sequence,
+			Pointer: "/runId", Detail: "is required"}
 	}
 	if e.streams == nil { // it is the zero Encoder
 		e.init(e.o)
@@ -191,7 +194,8 @@ func (e *Encoder) append(dst []byte, ev agentevents.Event) ([]byte, error) {
 		}
 	}
 	if raw := string(dialect.Unknown(&ev, Name, interruptOf)); raw != "" && !begins && e.s.requests(&ev, raw) {
-		e.s.asked, e.s.asking = append(append(e.s.asked, before...), line...), append(e.s.asking, asking{strings.Clone(raw), headOf(&ev)})
+		e.s.asked, e.s.asking = append(append(e.s.asked, before...), line...),
+			append(e.s.asking, asking{strings.Clone(raw), headOf(&ev)})
 		e.after(&ev)
 		return dst, nil
 	}
@@ -232,7 +236,8 @@ func (e *Encoder) came(lines []byte) {
 // release lets go of the line that was read last.
 func (d *Decoder) release() {
 	d.r.Release()
-	d.buf, d.thread, d.role, d.tool, d.rest, d.patch, d.patches, d.usage = wire.Buffer(d.buf), "", "", "", "", delta{}, nil, nil
+	d.buf, d.thread, d.role, d.tool, d.rest, d.patch, d.patches, d.usage = wire.Buffer(d.buf), "", "", "", "",
+		delta{}, nil, nil
 	d.result, d.delta = "", ""
 }
 
@@ -253,7 +258,8 @@ func (e *Encoder) turn(ev *agentevents.Event) (before string, begins bool) {
 	default:
 		e.s = e.newStreamOut(strings.Clone(ev.RunID), strings.Clone(ev.SessionID), e.s)
 		if begins, e.begins = true, known && resumes || !known && starts; !e.begins {
-			before = lineOf("RUN_STARTED", "", "", `,"threadId":`+jsonwire.Quote(e.s.thread)+`,"runId":`+jsonwire.Quote(e.s.run), true) + "\n"
+			before = lineOf("RUN_STARTED", "", "",
+				`,"threadId":`+jsonwire.Quote(e.s.thread)+`,"runId":`+jsonwire.Quote(e.s.run), true) + "\n"
 		}
 	}
 	return before, begins
@@ -293,7 +299,8 @@ func (e *Encoder) next(dst []byte) []byte {
 // giveUp ends the run under way, which has not ended.
 func (e *Encoder) giveUp(dst []byte) []byte {
 	e.s = e.queue[0]
-	lines := string(e.s.told) + string(e.s.asked) + e.close("", true) + lineOf("RUN_ERROR", "", "", `,"message":"the log goes on with another run"`, true) + "\n"
+	lines := string(e.s.told) + string(e.s.asked) + e.close("", true) +
+		lineOf("RUN_ERROR", "", "", `,"message":"the log goes on with another run"`, true) + "\n"
 	e.s.over = true
 	return e.next(frame(e, dst, lines))
 }
@@ -359,7 +366,9 @@ func (d *document) Line(w *wire.Writer, dst []byte) ([]byte, error) {
 	e, p := (*Encoder)(d), w.Ev.Payload
 	if u, ok := p.(*agentevents.Unknown); ok && !isType(typeOf(u)) {
 		other := *w.Ev
-		other.Payload = &agentevents.Unknown{Type: "CUSTOM", Raw: agentevents.JSON(`{"name":` + jsonwire.Quote(custom+string(u.Type)) + `,"value":` + cmp.Or(string(u.Raw), "null") + `}`)}
+		other.Payload = &agentevents.Unknown{Type: "CUSTOM",
+			Raw: agentevents.JSON(`{"name":` + jsonwire.Quote(custom+string(u.Type)) + `,"value":` +
+				cmp.Or(string(u.Raw), "null") + `}`)}
 		w.Say(&other)
 	}
 	row, mark := e.row(w.Ev), len(dst)
@@ -419,7 +428,8 @@ func (e *Encoder) row(ev *agentevents.Event) *wire.Row {
 	case *agentevents.AgentStarted:
 		_, known := e.s.going[ev.AgentID]
 		_, parent := e.s.going[ev.ParentAgentID]
-		own = !known && ev.AgentID != "" && ev.AgentID != e.s.main && ev.ParentAgentID != "" && (parent || ev.ParentAgentID == e.s.main)
+		own = !known && ev.AgentID != "" && ev.AgentID != e.s.main && ev.ParentAgentID != "" &&
+			(parent || ev.ParentAgentID == e.s.main)
 	case *agentevents.RunFailed:
 		if dialect.Unknown(ev, Name, "outcome") != "" {
 			return format.CaseRow("RUN_FINISHED", caseFailed)
@@ -438,7 +448,8 @@ func (e *Encoder) row(ev *agentevents.Event) *wire.Row {
 func (d *document) Reread(w *wire.Writer, line string) error {
 	line = dataOf(line)
 	typ := jsonwire.Text(jsonwire.Member(line, "type"))
-	if w.Origin = line; (*Encoder)(d).mayAnswer(w.Ev) || strings.ContainsAny(line, "\r\n") || typ != w.Type() || d.block != nil && !d.block.isOn(line) {
+	if w.Origin = line; (*Encoder)(d).mayAnswer(w.Ev) || strings.ContainsAny(line, "\r\n") || typ != w.Type() ||
+		d.block != nil && !d.block.isOn(line) {
 		return wire.ErrMisfit // the line has a meaning only beside others, or the lines after it miss the event's own
 	}
 	d.check.r.Continue(w)

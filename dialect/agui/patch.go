@@ -376,7 +376,9 @@ func (p *patcher) say(at place, shifts bool, op agentevents.PatchOp, value strin
 	}
 	switch {
 	case fit < cut && fit == last && cut > last && op == agentevents.PatchSet: // a merge has the name
-		p.patches = append(p.patches, agentevents.StatePatched{Op: agentevents.PatchMerge, Path: strings.Join(names[:last], "."), Value: agentevents.JSON(within(names[last:], value))})
+		p.patches = append(p.patches,
+			agentevents.StatePatched{Op: agentevents.PatchMerge, Path: strings.Join(names[:last], "."),
+				Value: agentevents.JSON(within(names[last:], value))})
 		return true
 	case fit < cut && fit == last && op == agentevents.PatchRemove:
 		cut = fit
@@ -384,7 +386,8 @@ func (p *patcher) say(at place, shifts bool, op agentevents.PatchOp, value strin
 		cut = fit + 1
 	}
 	if cut > last && fit > last {
-		p.patches = append(p.patches, agentevents.StatePatched{Op: op, Path: strings.Join(names, "."), Value: agentevents.JSON(value)})
+		p.patches = append(p.patches,
+			agentevents.StatePatched{Op: op, Path: strings.Join(names, "."), Value: agentevents.JSON(value)})
 		return true
 	}
 	p.plain = false
@@ -429,5 +432,6 @@ func (p *patcher) settle() {
 // sameJSON reports whether two JSON texts have the same value, as RFC 6902 compares it.
 func sameJSON(a, b string) bool {
 	var x, y any
-	return a == b || json.Unmarshal([]byte(a), &x) == nil && json.Unmarshal([]byte(b), &y) == nil && reflect.DeepEqual(x, y)
+	return a == b || json.Unmarshal([]byte(a), &x) == nil && json.Unmarshal([]byte(b), &y) == nil &&
+		reflect.DeepEqual(x, y)
 }

@@ -40,7 +40,8 @@ func (q *questions) add(asked question) {
 	}
 	q.close(asked.id)
 	q.asked++
-	asked.id, asked.agent, asked.call, asked.number = strings.Clone(asked.id), strings.Clone(asked.agent), strings.Clone(asked.call), q.asked
+	asked.id, asked.agent, asked.call, asked.number = strings.Clone(asked.id), strings.Clone(asked.agent),
+		strings.Clone(asked.call), q.asked
 	q.open[asked.id] = &asked
 	for _, of := range asked.about() {
 		if q.of[of] == nil {
@@ -120,7 +121,8 @@ func (k *kept) ask(ev *agentevents.Event) {
 		k.questions.add(q)
 		return
 	}
-	q.interrupt = `{"id":` + jsonwire.Quote(q.id) + `,"reason":"` + reason + `","message":` + jsonwire.Quote(strings.Trim(message, ": \n")) + form + "}"
+	q.interrupt = `{"id":` + jsonwire.Quote(q.id) + `,"reason":"` + reason + `","message":` +
+		jsonwire.Quote(strings.Trim(message, ": \n")) + form + "}"
 	k.questions.add(q)
 }
 
@@ -177,12 +179,14 @@ func (k *kept) asks(outcome string) bool {
 // or no, or a form with the member approved, an approval.
 func (s *stream) request(ev *agentevents.Event, interrupt string) error {
 	member := func(name string) string { return jsonwire.Member(interrupt, name) }
-	id, reason, message, call := jsonwire.Text(member("id")), jsonwire.Text(member("reason")), jsonwire.Text(member("message")), jsonwire.Text(member("toolCallId"))
+	id, reason, message, call := jsonwire.Text(member("id")), jsonwire.Text(member("reason")),
+		jsonwire.Text(member("message")), jsonwire.Text(member("toolCallId"))
 	ev.AgentID = s.main
 	if sub := jsonwire.Text(member("subagentRunId")); sub != "" {
 		ev.AgentID = sub
 	}
-	if reason == "tool_call" || reason == "confirmation" || jsonwire.HasMember(jsonwire.Member(member("responseSchema"), "properties"), "approved") {
+	if reason == "tool_call" || reason == "confirmation" ||
+		jsonwire.HasMember(jsonwire.Member(member("responseSchema"), "properties"), "approved") {
 		c := s.calls[s.call(call)]
 		if c.id != "" && c.id != call { // on the lines it has another id
 			c = toolCall{}
@@ -202,13 +206,15 @@ type asking struct{ interrupt, head string }
 
 // headOf returns the envelope of an event, as far as its line may have it, without the agent.
 func headOf(ev *agentevents.Event) string {
-	return strings.Join([]string{ev.Time.UTC().Format(time.RFC3339Nano), ev.WorkflowID, ev.Phase, ev.NodeID, ev.NodeRunID, ev.SpanID, ev.ParentSpanID, strconv.FormatBool(ev.Marks&agentevents.MarkLate != 0)}, "\x00")
+	return strings.Join([]string{ev.Time.UTC().Format(time.RFC3339Nano), ev.WorkflowID, ev.Phase, ev.NodeID,
+		ev.NodeRunID, ev.SpanID, ev.ParentSpanID, strconv.FormatBool(ev.Marks&agentevents.MarkLate != 0)}, "\x00")
 }
 
 // requests reports whether readers make the event of an interrupt.
 func (s *streamOut) requests(ev *agentevents.Event, interrupt string) bool {
 	read, id := agentevents.Event{}, jsonwire.Text(jsonwire.Member(interrupt, "id"))
-	if id == "" || s.questions.open[id] != nil || s.request(&read, interrupt) != nil || read.AgentID != ev.AgentID || read.Extra(string(Name)) != ev.Extra(string(Name)) {
+	if id == "" || s.questions.open[id] != nil || s.request(&read, interrupt) != nil ||
+		read.AgentID != ev.AgentID || read.Extra(string(Name)) != ev.Extra(string(Name)) {
 		return false
 	}
 	a, err := appendPayload(nil, read.Payload)

@@ -144,7 +144,8 @@ func setAll(pointer, value string) string {
 		if len(ops) > 1 {
 			ops = append(ops, ',')
 		}
-		ops = append(jsonwire.AppendString(append(ops, `{"op":"add","path":`...), pointer+"/"+jsonwire.Token(name)), `,"value":`...)
+		ops = append(jsonwire.AppendString(append(ops, `{"op":"add","path":`...), pointer+"/"+jsonwire.Token(name)),
+			`,"value":`...)
 		ops = append(append(ops, raw...), '}')
 	}
 	return string(append(ops, ']'))

@@ -54,7 +54,8 @@ func benchReader(b *testing.B, log string, decoder func() agentevents.Decoder, e
 	b.ReportAllocs()
 	for b.Loop() {
 		n := 0
-		for _, err := range agentevents.NewReader(strings.NewReader(log), agentevents.ReaderOptions{Decoder: decoder()}).All() {
+		for _, err := range agentevents.NewReader(strings.NewReader(log),
+			agentevents.ReaderOptions{Decoder: decoder()}).All() {
 			if err != nil {
 				b.Fatal(err)
 			}
@@ -80,7 +81,8 @@ func BenchmarkEncode(b *testing.B, d Dialect, lines []BenchLine) {
 		for i, ev := range read {
 			ev.SessionID, ev.TaskID = "", ""
 			other[i] = agentevents.Event{
-				ID: ev.ID, Sequence: ev.Sequence, Time: ev.Time, RunID: ev.RunID, Scope: ev.Scope, AgentID: ev.AgentID, Step: ev.Step,
+				ID: ev.ID, Sequence: ev.Sequence, Time: ev.Time, RunID: ev.RunID, Scope: ev.Scope, AgentID: ev.AgentID,
+				Step:          ev.Step,
 				SchemaVersion: agentevents.SchemaVersion, Payload: ev.Payload,
 			}
 		}

@@ -31,7 +31,8 @@ func Filled(kind agentevents.Kind) agentevents.Event {
 // Minimal returns an event of the kind with only the members that every event
 // has, those that its payload requires, and the agent if the event is about one.
 func Minimal(kind agentevents.Kind) agentevents.Event {
-	ev := agentevents.Event{SchemaVersion: agentevents.SchemaVersion, RunID: "run-1", Payload: agentevents.NewPayload(kind)}
+	ev := agentevents.Event{SchemaVersion: agentevents.SchemaVersion, RunID: "run-1",
+		Payload: agentevents.NewPayload(kind)}
 	place(&ev, 0)
 	switch kind {
 	case agentevents.KindAgentStarted, agentevents.KindAgentTransition, agentevents.KindAgentEnded:
@@ -86,7 +87,8 @@ var words = map[reflect.Type][]string{
 	reflect.TypeFor[agentevents.CommandType]():  {"send", "reply", "abort", "resume"},
 	reflect.TypeFor[agentevents.MemoryChange](): {"evicted", "added", "summarized", "hydrated", "persisted", "searched"},
 	reflect.TypeFor[agentevents.AgentSharing](): {"shared", "isolated", "shared:group-1"},
-	reflect.TypeFor[agentevents.ModelClass]():   {"coding", "reasoning", "writing", "research", "classification", "general"},
+	reflect.TypeFor[agentevents.ModelClass](): {"coding", "reasoning", "writing", "research", "classification",
+		"general"},
 	reflect.TypeFor[agentevents.AgentStatus](): {"thinking", "tool_call", "tool_result", "response", "reflect",
 		"blocked-on-clarification", "converged", "failed"},
 	reflect.TypeFor[agentevents.Lifecycle]():    {"derived", "strict", "relaxed"},
@@ -121,7 +123,8 @@ func memberOf(f reflect.StructField) (member, bool) {
 	if name == "" { // fields of the envelope have no tags
 		name = envelopeName(f.Name)
 	}
-	return member{f, name, f.Tag.Get("json") != "" && !strings.Contains(options, "omitzero"), f.Tag.Get("check")}, f.IsExported() && !f.Anonymous
+	return member{f, name, f.Tag.Get("json") != "" && !strings.Contains(options, "omitzero"), f.Tag.Get("check")},
+		f.IsExported() && !f.Anonymous
 }
 
 // envelopeName returns the member of a field of the envelope.
@@ -386,7 +389,8 @@ func setZeros(v reflect.Value) {
 }
 
 // links are the fields that connect events.
-var links = []string{"CallID", "ToolID", "BlockID", "ApprovalID", "InterruptID", "HandoffID", "StepID", "Turn", "From", "To", "ProviderSessionID"}
+var links = []string{"CallID", "ToolID", "BlockID", "ApprovalID", "InterruptID", "HandoffID", "StepID", "Turn",
+	"From", "To", "ProviderSessionID"}
 
 // before and after list the kinds that make an event legal: its subject is opened before it, and
 // closed after it.

@@ -63,7 +63,8 @@ func (d *Dialect) checkGolden(r *report, g Golden) {
 
 // detected are the dialects that dialect.Detect recognises. Native is not among
 // them: a suite uses that name for a dialect with any name.
-var detected = []dialect.Name{dialect.KAHN, dialect.MultiAgent, dialect.KAOS, dialect.OpenHarness, dialect.OpenWOP, dialect.AGUI}
+var detected = []dialect.Name{dialect.KAHN, dialect.MultiAgent, dialect.KAOS, dialect.OpenHarness,
+	dialect.OpenWOP, dialect.AGUI}
 
 // checkDetect checks that a line is not taken for one of another dialect.
 // dialect.Detect need not recognise a dialect of another module.
@@ -142,7 +143,8 @@ func (d *Dialect) encodeText(r *report, events []agentevents.Event) string {
 // checkText compares lines.
 func (r *report) checkText(of, got, want string) {
 	if got != want {
-		r.errorf("%s is written differently:\n\tgot  %s\n\twant %s", of, strings.TrimSuffix(got, "\n"), strings.TrimSuffix(want, "\n"))
+		r.errorf("%s is written differently:\n\tgot  %s\n\twant %s", of, strings.TrimSuffix(got, "\n"),
+			strings.TrimSuffix(want, "\n"))
 	}
 }
 

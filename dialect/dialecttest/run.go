@@ -51,28 +51,35 @@ func StandardRun(runID string) []agentevents.Event {
 	s.must(err)
 	s.must(read.Return(s.ctx, `{"lines":120}`))
 	s.must(bash.Fail(s.ctx, errors.New("exit status 1")))
-	s.must(coder.Emit(s.ctx, &agentevents.AuditChecked{CheckpointID: "audit:tests.unit", Result: agentevents.AuditFail, Duration: 1500 * time.Millisecond, Evidence: `{"failed":1}`}))
+	s.must(coder.Emit(s.ctx, &agentevents.AuditChecked{CheckpointID: "audit:tests.unit",
+		Result: agentevents.AuditFail, Duration: 1500 * time.Millisecond, Evidence: `{"failed":1}`}))
 	again, err := bash.Retry(s.ctx)
 	s.must(err)
 	s.must(again.Return(s.ctx, `"ok"`))
-	s.must(coder.Emit(s.ctx, &agentevents.AuditChecked{CheckpointID: "audit:tests.unit", Result: agentevents.AuditPass, Duration: 1250 * time.Millisecond}))
-	s.must(coder.To(s.ctx, agentevents.StatusToolResult, agentevents.StatusResponse, agentevents.StatusReflect, agentevents.StatusConverged))
-	s.must(coder.Emit(s.ctx, &agentevents.AgentEnded{Outcome: agentevents.OutcomeConverged, Result: "done", ConvergenceScore: agentevents.Some(1.0),
-		Duration: agentevents.Some(4 * time.Second)}))
+	s.must(coder.Emit(s.ctx, &agentevents.AuditChecked{CheckpointID: "audit:tests.unit",
+		Result: agentevents.AuditPass, Duration: 1250 * time.Millisecond}))
+	s.must(coder.To(s.ctx, agentevents.StatusToolResult, agentevents.StatusResponse, agentevents.StatusReflect,
+		agentevents.StatusConverged))
+	s.must(coder.Emit(s.ctx, &agentevents.AgentEnded{Outcome: agentevents.OutcomeConverged, Result: "done",
+		ConvergenceScore: agentevents.Some(1.0),
+		Duration:         agentevents.Some(4 * time.Second)}))
 
 	s.must(spawn.Return(s.ctx, `"done"`))
-	s.must(planner.Emit(s.ctx, &agentevents.UsageObserved{Model: "model-a", Usage: agentevents.Usage{InputTokens: 1200, OutputTokens: 340}, CostUSD: agentevents.Some(0.25)}))
+	s.must(planner.Emit(s.ctx, &agentevents.UsageObserved{Model: "model-a",
+		Usage: agentevents.Usage{InputTokens: 1200, OutputTokens: 340}, CostUSD: agentevents.Some(0.25)}))
 	s.must(planner.To(s.ctx, agentevents.StatusToolResult, agentevents.StatusResponse))
 	for i, delta := range []string{"The endpoint ", "is there."} {
 		s.must(planner.Emit(s.ctx, &agentevents.TextDelta{BlockID: "b1", Delta: delta, Index: agentevents.Some(i)}))
 	}
 	s.must(planner.Emit(s.ctx, &agentevents.TextCompleted{BlockID: "b1", Text: "The endpoint is there."}))
-	s.must(planner.Emit(s.ctx, &agentevents.MessageCreated{Message: agentevents.ConversationMessage{To: "user", Content: `"The endpoint is there."`}}))
+	s.must(planner.Emit(s.ctx, &agentevents.MessageCreated{Message: agentevents.ConversationMessage{To: "user",
+		Content: `"The endpoint is there."`}}))
 	s.must(planner.Emit(s.ctx, &agentevents.ApprovalRequested{ApprovalID: "deploy", Action: "deploy"}))
 	s.must(planner.Emit(s.ctx, &agentevents.ApprovalGranted{ApprovalID: "deploy", ApprovedBy: "user"}))
 	s.must(planner.To(s.ctx, agentevents.StatusReflect, agentevents.StatusConverged))
-	s.must(planner.Emit(s.ctx, &agentevents.AgentEnded{Outcome: agentevents.OutcomePartial, ConvergenceScore: agentevents.Some(0.5),
-		Duration: agentevents.Some(9 * time.Second)}))
+	s.must(planner.Emit(s.ctx, &agentevents.AgentEnded{Outcome: agentevents.OutcomePartial,
+		ConvergenceScore: agentevents.Some(0.5),
+		Duration:         agentevents.Some(9 * time.Second)}))
 	s.must(run.Emit(s.ctx, &agentevents.RunCompleted{Outputs: `{"files":2}`}))
 	return s.events
 }
@@ -363,7 +370,8 @@ func (t *trip) plain(events []agentevents.Event) []readback.Facts {
 			unsaid := slices.ContainsFunc(t.Losses, func(l dialect.Loss) bool {
 				return readback.IsOf(l, events[i].Kind()) && l.Pointer != "" && readback.Covers(l.Pointer, pointer)
 			})
-			if unsaid || t.Derives(pointer) || pointer == "/id" || pointer == "/sequence" || readback.Covers("/"+string(t.d.Name), pointer) {
+			if unsaid || t.Derives(pointer) || pointer == "/id" || pointer == "/sequence" ||
+				readback.Covers("/"+string(t.d.Name), pointer) {
 				delete(f.Leaves, pointer)
 			}
 		}

@@ -124,7 +124,8 @@ func respell(object string) string {
 	b.WriteString("{ ")
 	for i := range v.Inner {
 		j := (i + 1) % len(v.Inner) // the first one is last
-		fmt.Fprintf(&b, "%s :  %s ,\t", object[v.NameStarts[j]:v.NameStarts[j]+nameLen(object[v.NameStarts[j]:])], object[v.Inner[j].Start:v.Inner[j].End])
+		fmt.Fprintf(&b, "%s :  %s ,\t", object[v.NameStarts[j]:v.NameStarts[j]+nameLen(object[v.NameStarts[j]:])],
+			object[v.Inner[j].Start:v.Inner[j].End])
 		if i == 0 {
 			b.WriteString(extraMember + ", ")
 		}

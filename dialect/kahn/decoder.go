@@ -64,7 +64,8 @@ func (d *Decoder) read(line string, ev *agentevents.Event) error {
 			return err
 		}
 	}
-	ev.ID, ev.Sequence, ev.SchemaVersion = r.IDs.Derived(line, r.Lines, 0), r.Numbers.Next(ev.RunID), agentevents.SchemaVersion
+	ev.ID, ev.Sequence, ev.SchemaVersion = r.IDs.Derived(line, r.Lines, 0), r.Numbers.Next(ev.RunID),
+		agentevents.SchemaVersion
 	r.Made("/id", "derived from the line")
 	r.Made("/sequence", "the number of the line in its run")
 	if !r.Has("ts") {

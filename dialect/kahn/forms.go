@@ -162,7 +162,8 @@ func appendSeconds(dst []byte, d time.Duration) []byte {
 
 // sinceCall and sinceStart make up the durations of events without one.
 func sinceCall(w *wire.Writer, dst []byte, m *wire.Member) []byte {
-	if call := encoderOf(w).calls.Joined(w.Ev); call != nil && agentevents.TimeKnown(call.Time) && agentevents.TimeKnown(w.Ev.Time) {
+	if call := encoderOf(w).calls.Joined(w.Ev); call != nil && agentevents.TimeKnown(call.Time) &&
+		agentevents.TimeKnown(w.Ev.Time) {
 		return appendSeconds(dst, max(0, w.Ev.Time.Sub(call.Time)))
 	}
 	return append(dst, "0.0"...)

@@ -137,7 +137,8 @@ func costing(u agentevents.Usage, cost agentevents.Opt[float64]) agentevents.Usa
 	if !cost.OK {
 		cost = u.CostUSD
 	}
-	return agentevents.Usage{InputTokens: u.InputTokens, OutputTokens: u.OutputTokens, TotalTokens: u.TotalTokens, CostUSD: cost}
+	return agentevents.Usage{InputTokens: u.InputTokens, OutputTokens: u.OutputTokens, TotalTokens: u.TotalTokens,
+		CostUSD: cost}
 }
 
 // plus returns u and n times v, and no figure below 0.

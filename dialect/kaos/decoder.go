@@ -229,7 +229,8 @@ func (d *Decoder) check(line string) error {
 		return err
 	}
 	if d.frame.named && d.frame.event != r.Type {
-		return r.Refused(&agentevents.RuleError{Rule: RuleFrame, Pointer: "/type", Detail: "the event line of the frame has " + jsonwire.Word(d.frame.event)})
+		return r.Refused(&agentevents.RuleError{Rule: RuleFrame, Pointer: "/type",
+			Detail: "the event line of the frame has " + jsonwire.Word(d.frame.event)})
 	}
 	if r.Type != "span" {
 		return nil

@@ -124,8 +124,10 @@ func (e *Encoder) write(dst []byte, ev agentevents.Event) ([]byte, error) {
 		after, used = e.account(ev.RunID, agent).ended(p)
 	}
 	if e.untold = used != nil; e.untold {
-		out, err = e.append(out, &agentevents.Event{Scope: agentevents.Scope{SessionID: ev.SessionID}, RunID: ev.RunID, AgentID: id,
-			Sequence: ev.Sequence, Time: ev.Time, Marks: ev.Marks & agentevents.MarkLate, SchemaVersion: ev.SchemaVersion, Payload: used})
+		out, err = e.append(out, &agentevents.Event{Scope: agentevents.Scope{SessionID: ev.SessionID},
+			RunID: ev.RunID, AgentID: id,
+			Sequence: ev.Sequence, Time: ev.Time, Marks: ev.Marks & agentevents.MarkLate,
+			SchemaVersion: ev.SchemaVersion, Payload: used})
 		if err != nil {
 			return dst, err
 		}
@@ -222,7 +224,8 @@ func (d *document) Line(w *wire.Writer, dst []byte) ([]byte, error) {
 		}
 	case *agentevents.AgentReasoned:
 		if p.Reasoning != "" {
-			w.SayAs(&agentevents.AgentReasoningDelta{BlockID: p.BlockID, Delta: p.Reasoning, Verbosity: p.Verbosity, TokenCount: p.TokenCount})
+			w.SayAs(&agentevents.AgentReasoningDelta{BlockID: p.BlockID, Delta: p.Reasoning, Verbosity: p.Verbosity,
+				TokenCount: p.TokenCount})
 		}
 	case *agentevents.HandoffAccepted:
 		if of := e.handoff(w.Ev.RunID, p); !w.Whole && of != (pair{p.From.AgentID, p.To.AgentID}) {

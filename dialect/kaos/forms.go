@@ -85,7 +85,8 @@ func (lineAgent) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]b
 		if parent != "" || agent == "" || agent != named(jsonwire.Text(w.Kept(m.Name))) {
 			agent = parent
 		}
-		if start := encoderOf(w).ends; agent == "" && start != nil && start.other != "" && start.other != Root && start.other != encoderOf(w).name {
+		if start := encoderOf(w).ends; agent == "" && start != nil && start.other != "" && start.other != Root &&
+			start.other != encoderOf(w).name {
 			agent = start.other
 		}
 	}

@@ -60,7 +60,8 @@ func (d *Decoder) Decode(dst []agentevents.Event, text []byte) ([]agentevents.Ev
 func (d *Decoder) End(dst []agentevents.Event) ([]agentevents.Event, error) {
 	err := d.torn()
 	if err == nil && d.frame.named {
-		err = &agentevents.LineError{Err: fmt.Errorf("the log ends in a frame: event %s has no data: %w", jsonwire.Word(d.frame.event), io.ErrUnexpectedEOF)}
+		err = &agentevents.LineError{Err: fmt.Errorf("the log ends in a frame: event %s has no data: %w",
+			jsonwire.Word(d.frame.event), io.ErrUnexpectedEOF)}
 	}
 	return dst, err
 }
@@ -112,7 +113,8 @@ func (d *Decoder) field(dst []agentevents.Event, text []byte) ([]agentevents.Eve
 		}
 	case "retry":
 		if len(bytes.Trim(value, "0123456789")) > 0 {
-			return dst, &agentevents.LineError{Column: len(text) - len(value), Err: errors.New("the value of retry is not a whole number of milliseconds")}
+			return dst, &agentevents.LineError{Column: len(text) - len(value),
+				Err: errors.New("the value of retry is not a whole number of milliseconds")}
 		}
 	}
 	return dst, nil

@@ -149,7 +149,8 @@ func (o *opens) endedFirst(e *early) {
 	if e.subject == "" {
 		return
 	}
-	o.early = wire.Limited(o.early, early{about{strings.Clone(e.id), e.subject, "", strings.Clone(e.run)}, strings.Clone(e.span), e.at})
+	o.early = wire.Limited(o.early,
+		early{about{strings.Clone(e.id), e.subject, "", strings.Clone(e.run)}, strings.Clone(e.span), e.at})
 }
 
 // A key finds an open span by its subject. Without a subject, it finds the span by its id and run.

@@ -129,7 +129,8 @@ func (d *Decoder) span(ev *agentevents.Event) (ok bool) {
 	case !begins && d.change.ends == nil:
 		d.change.first = early{about{*id, subject, "", ev.RunID}, ev.SpanID, ev.Time}
 	case begins:
-		d.change.begins = opened{about: about{*id, subject, agent, ev.RunID}, spanID: span, other: *other, below: d.said.below}
+		d.change.begins = opened{about: about{*id, subject, agent, ev.RunID}, spanID: span, other: *other,
+			below: d.said.below}
 	}
 	return ok
 }
@@ -367,7 +368,8 @@ func enclosing(w *wire.Writer, dst []byte, _ *wire.Member) []byte {
 // sinceStart appends the time since the start of the span that ends.
 func sinceStart(w *wire.Writer, dst []byte, _ *wire.Member) []byte {
 	start := encoderOf(w).ends
-	if start == nil || !agentevents.TimeKnown(start.at) || !agentevents.TimeKnown(w.Ev.Time) || !w.Ev.Time.After(start.at) || w.Whole {
+	if start == nil || !agentevents.TimeKnown(start.at) || !agentevents.TimeKnown(w.Ev.Time) ||
+		!w.Ev.Time.After(start.at) || w.Whole {
 		return append(dst, "null"...)
 	}
 	took := agentevents.Some(w.Ev.Time.Sub(start.at))

@@ -151,9 +151,11 @@ func contextRule(row *wire.Row, ev *agentevents.Event) *agentevents.RuleError {
 	switch {
 	case !needs.workflow || ev.WorkflowID == "" && ofAgents(row.Kind):
 	case ev.WorkflowID == "":
-		return &agentevents.RuleError{Rule: RuleWorkflow, Pointer: "/payload/workflowId", Detail: "is required in an event of a workflow"}
+		return &agentevents.RuleError{Rule: RuleWorkflow, Pointer: "/payload/workflowId",
+			Detail: "is required in an event of a workflow"}
 	case needs.phase && ev.Phase == "":
-		return &agentevents.RuleError{Rule: RulePhase, Pointer: "/payload/phase", Detail: "is required in a phase, a checkpoint, and an agent of a workflow"}
+		return &agentevents.RuleError{Rule: RulePhase, Pointer: "/payload/phase",
+			Detail: "is required in a phase, a checkpoint, and an agent of a workflow"}
 	}
 	return nil
 }
@@ -166,14 +168,16 @@ func (d *Decoder) scope(ev *agentevents.Event, open *openThings) {
 		if (ofAgents(ev.Kind()) || byOthers(ev.Kind())) && ev.Actor == ev.AgentID {
 			ev.Actor = ""
 		}
-		if p, ok := ev.Payload.(*agentevents.AgentStarted); ok && !p.Agent.OK && !p.Resumed && !p.Attempt.OK && open.twin(ev, ev.AgentID) { // it is known by its span
+		// A twin is known by its span.
+		if p, ok := ev.Payload.(*agentevents.AgentStarted); ok && !p.Agent.OK && !p.Resumed && !p.Attempt.OK &&
+			open.twin(ev, ev.AgentID) {
 			p.Agent, ev.AgentID = agentevents.Some(agentevents.AgentRef{AgentID: ev.AgentID}), ""
 		}
 		if span := open.ofTwin(ev, ev.AgentID); span != "" {
 			d.r.Kept.Add("/payload/agentId", jsonwire.Quote(ev.AgentID))
 			ev.AgentID = span
 		}
-	case open.hasSpan(ev), byOthers(ev.Kind()), d.r.Row == nil && unlisted(d.r.Type): // the actor is who spawns, or reports
+	case open.hasSpan(ev), byOthers(ev.Kind()), d.r.Row == nil && unlisted(d.r.Type): // the actor spawns or reports
 	case !nonAgent(ev.Actor):
 		ev.AgentID, ev.Actor = ev.Actor, ""
 	}

@@ -221,7 +221,8 @@ func (e *Encoder) lacked(field string) bool {
 
 func (d *document) NameOf(m *wire.Member) string {
 	name := (*Encoder)(d).spelled(m.Name)
-	if p, ok := d.ev.Payload.(*agentevents.MessageCreated); ok && name == "message" && jsonwire.IsObject(strings.TrimLeft(string(p.Message.Content), " \t\r\n")) {
+	if p, ok := d.ev.Payload.(*agentevents.MessageCreated); ok && name == "message" &&
+		jsonwire.IsObject(strings.TrimLeft(string(p.Message.Content), " \t\r\n")) {
 		return m.Name // readers take an object named message for the message
 	}
 	return name
@@ -248,7 +249,8 @@ func (d *document) Hides(m *wire.Member, at any) bool {
 func (e *Encoder) actor() {
 	if ev := e.ev; ev.AgentID != "" {
 		agents := ofAgents(ev.Kind())
-		e.agentInPayload = e.assumed() != ev.AgentID || (agents || ev.Actor != "") && !e.lacked("agentId") || agents && ev.SpanID == ""
+		e.agentInPayload = e.assumed() != ev.AgentID || (agents || ev.Actor != "") && !e.lacked("agentId") ||
+			agents && ev.SpanID == ""
 	}
 }
 

@@ -42,12 +42,14 @@ const unknownWord = "unknown"
 
 // madeUps are the members of each kind, in the order in which they are made up.
 var madeUps = map[agentevents.Kind][]madeUp{
-	agentevents.KindNodeStarted:           {{name: "nodeId", from: ofEvent}},
-	agentevents.KindMessageCreated:        {{name: "messageId", from: ofEvent}, {name: "from", from: ofAgent}},
-	agentevents.KindToolCalled:            {{name: "callId", from: ofEvent}, {name: "toolId", from: nobody}},
-	agentevents.KindToolReturned:          {{name: "callId", from: ofCall}, {name: "toolId", from: ofTool}, {name: "status", from: ofError}},
-	agentevents.KindHandoffRequested:      {{name: "from", from: ofAgent}, {name: "to", from: nobody}},
-	agentevents.KindHandoffAccepted:       {{name: "handoffId", from: ofHandoff}, {name: "from", from: ofSender}, {name: "to", from: ofAgent}},
+	agentevents.KindNodeStarted:    {{name: "nodeId", from: ofEvent}},
+	agentevents.KindMessageCreated: {{name: "messageId", from: ofEvent}, {name: "from", from: ofAgent}},
+	agentevents.KindToolCalled:     {{name: "callId", from: ofEvent}, {name: "toolId", from: nobody}},
+	agentevents.KindToolReturned: {{name: "callId", from: ofCall}, {name: "toolId", from: ofTool},
+		{name: "status", from: ofError}},
+	agentevents.KindHandoffRequested: {{name: "from", from: ofAgent}, {name: "to", from: nobody}},
+	agentevents.KindHandoffAccepted: {{name: "handoffId", from: ofHandoff}, {name: "from", from: ofSender},
+		{name: "to", from: ofAgent}},
 	agentevents.KindBlackboardItemCreated: {{name: "itemId", from: ofEvent}, {name: "itemType", from: nobody}},
 	agentevents.KindApprovalRequested:     {{name: "approvalId", from: ofEvent}},
 	agentevents.KindApprovalGranted:       {{name: "approvalId", from: ofApproval}},

@@ -67,13 +67,15 @@ func (o *openThings) note(ev *agentevents.Event, long bool) {
 			o.twins = wire.Limited(o.twins, openTwin{run, strings.Clone(id), span})
 		}
 	case *agentevents.AgentEnded:
-		if o.working.Of(agentSpan{ev.RunID, ev.AgentID}) == ev.SpanID || o.spawned.Of(agentSpan{ev.RunID, ev.SpanID}) == "" && !o.hasSpan(ev) {
+		if o.working.Of(agentSpan{ev.RunID, ev.AgentID}) == ev.SpanID ||
+			o.spawned.Of(agentSpan{ev.RunID, ev.SpanID}) == "" && !o.hasSpan(ev) {
 			o.working.Delete(agentSpan{ev.RunID, ev.AgentID}) // the end may not have the span of the start
 		}
 		o.spawned.Delete(agentSpan{ev.RunID, ev.SpanID})
 		if len(o.twins) > 0 {
 			o.twins = slices.DeleteFunc(o.twins, func(t openTwin) bool {
-				return t.run == ev.RunID && (t.span == ev.AgentID || t.span == ev.SpanID && (ev.AgentID == "" || ev.AgentID == t.id))
+				return t.run == ev.RunID &&
+					(t.span == ev.AgentID || t.span == ev.SpanID && (ev.AgentID == "" || ev.AgentID == t.id))
 			})
 		}
 	}
@@ -180,7 +182,8 @@ func (o *openThings) handoff(ev *agentevents.Event) *openThing {
 	to := cmp.Or(p.To.AgentID, ev.AgentID)
 	same := func(said, is string) bool { return said == "" || said == is }
 	fits := func(t *openThing) bool {
-		return t.what == aHandoff && t.run == ev.RunID && same(p.HandoffID, t.id) && same(p.From.AgentID, t.agent) && t.other == to
+		return t.what == aHandoff && t.run == ev.RunID && same(p.HandoffID, t.id) && same(p.From.AgentID, t.agent) &&
+			t.other == to
 	}
 	if own := o.last(func(t *openThing) bool { return t.span == ev.SpanID && t.span != "" && fits(t) }); own != nil {
 		return own

@@ -270,13 +270,15 @@ func (d *Decoder) check(line string, ev *agentevents.Event) error {
 		if !jsonwire.HasMember(line, "status") {
 			return refuse(RuleRequired, "/status", "is required")
 		} else if status != statusComplete && status != statusFailed {
-			return refuse(RuleEnum, "/status", fmt.Sprintf("%s is not one of %s, %s", jsonwire.Word(status), statusComplete, statusFailed))
+			return refuse(RuleEnum, "/status",
+				fmt.Sprintf("%s is not one of %s, %s", jsonwire.Word(status), statusComplete, statusFailed))
 		}
 	case d.r.Row != nil:
 	case !d.r.Has("timestamp"):
 		return refuse(RuleRequired, "/timestamp", "is missing, or is not a time in milliseconds")
 	}
-	if detail := d.order.fault(d.r.Type, ev.NodeRunID, ev.Marks.Has(agentevents.MarkLate)); detail != "" && d.r.Row != nil && !d.aborted {
+	if detail := d.order.fault(d.r.Type, ev.NodeRunID, ev.Marks.Has(agentevents.MarkLate)); detail != "" &&
+		d.r.Row != nil && !d.aborted {
 		return refuse(RuleOrder, "", detail)
 	}
 	d.order.line(d.r.Type, ev.NodeRunID)

@@ -225,7 +225,8 @@ func (e *Encoder) insert(dst []byte, mark int, ev *agentevents.Event, types []st
 			made.NodeID = cmp.Or(e.nodes.Owner(made.NodeRunID), made.NodeID) // another node's start would begin another execution
 			made.Payload = &agentevents.NodeStarted{}
 		default:
-			made.Payload = &agentevents.AgentStarted{ProviderSessionID: made.NodeRunID, Prompt: `""`, Resumed: e.runs(made.NodeRunID)}
+			made.Payload = &agentevents.AgentStarted{ProviderSessionID: made.NodeRunID, Prompt: `""`,
+				Resumed: e.runs(made.NodeRunID)}
 		}
 		lines, _, _ = e.made.Append(lines, &made, (*document)(e))
 		e.w.Lines++
@@ -306,7 +307,8 @@ func other(w *wire.Writer, dst []byte, p *agentevents.Unknown) ([]byte, error) {
 	var back agentevents.Event
 	d, e := NewDecoder(Options{RunID: w.Ev.RunID}), encoderOf(w)
 	d.nodes, d.agents = e.nodes, e.agents
-	if d.read(string(dst[mark:]), &back) != nil || back.NodeID != w.Ev.NodeID || back.NodeID != "" && back.NodeRunID != w.Ev.NodeRunID && back.NodeRunID != e.execution(w.Ev) {
+	if d.read(string(dst[mark:]), &back) != nil || back.NodeID != w.Ev.NodeID ||
+		back.NodeID != "" && back.NodeRunID != w.Ev.NodeRunID && back.NodeRunID != e.execution(w.Ev) {
 		return dst, dialect.ErrNoCounterpart
 	}
 	if u, ok := back.Payload.(*agentevents.Unknown); !ok || string(u.Raw) != raw {
@@ -413,7 +415,8 @@ func (e *Encoder) join(w *wire.Writer, p *agentevents.ToolReturned) {
 	e.joined, e.returned = *w.Ev, *p
 	p = &e.returned
 	p.Arguments, p.ArgumentsSummary = cmp.Or(c.Arguments, p.Arguments), cmp.Or(c.ArgumentsSummary, p.ArgumentsSummary)
-	if d := w.Ev.Time.Sub(call.Time); !p.Duration.OK && d >= 0 && agentevents.TimeKnown(call.Time) && agentevents.TimeKnown(w.Ev.Time) {
+	if d := w.Ev.Time.Sub(call.Time); !p.Duration.OK && d >= 0 && agentevents.TimeKnown(call.Time) &&
+		agentevents.TimeKnown(w.Ev.Time) {
 		p.Duration = agentevents.Some(d)
 	}
 	e.joined.Payload = p

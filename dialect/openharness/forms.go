@@ -177,7 +177,8 @@ func (f parentForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) (
 // sinceStart makes up the duration of an event without one.
 func sinceStart(w *wire.Writer, dst []byte, m *wire.Member) []byte {
 	var d time.Duration
-	if start := encoderOf(w).start(w.Ev); start != nil && agentevents.TimeKnown(start.at) && agentevents.TimeKnown(w.Ev.Time) && !w.Ev.Time.Before(start.at) {
+	if start := encoderOf(w).start(w.Ev); start != nil && agentevents.TimeKnown(start.at) &&
+		agentevents.TimeKnown(w.Ev.Time) && !w.Ev.Time.Before(start.at) {
 		d = w.Ev.Time.Sub(start.at)
 	}
 	return jsonwire.AppendMillis(dst, d)
@@ -262,7 +263,8 @@ func caseOf(typ, line string) string {
 
 // flowStatuses has the case of flow:complete for how a run ended, whatever the word for it.
 var flowStatuses = [...]string{
-	endword.Succeeded: statusComplete, endword.Failed: statusFailed, endword.Refused: statusFailed, endword.Cancelled: caseCancelled,
+	endword.Succeeded: statusComplete, endword.Failed: statusFailed, endword.Refused: statusFailed,
+	endword.Cancelled: caseCancelled,
 }
 
 // A statusForm is the status of a flow that ends. Another word for it is kept.

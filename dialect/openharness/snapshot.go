@@ -53,7 +53,8 @@ type Snapshot struct {
 func ParseSnapshot(text []byte) (*Snapshot, error) {
 	line := string(text)
 	o := &Snapshot{
-		Run: agentevents.NewFold(agentevents.FoldOptions{}).Snapshot(), parsed: true, onHold: map[string]bool{}, inbox: map[agentevents.InboxItem]string{},
+		Run: agentevents.NewFold(agentevents.FoldOptions{}).Snapshot(), parsed: true, onHold: map[string]bool{},
+		inbox: map[agentevents.InboxItem]string{},
 	}
 	if err := o.parse(line); err != nil {
 		le := &agentevents.LineError{Line: 1, Err: err}

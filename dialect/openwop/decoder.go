@@ -128,7 +128,8 @@ func (d *Decoder) read(line string, ev *agentevents.Event) error {
 
 // reset forgets the line that was read.
 func (d *Decoder) reset() {
-	d.row, d.foreign, d.moves, d.node, d.question, d.version, d.reducer, d.writtenAt, d.odd = nil, false, false, "", "", "", "", "", nil
+	d.row, d.foreign, d.moves, d.node, d.question, d.version, d.reducer, d.writtenAt, d.odd = nil, false, false,
+		"", "", "", "", "", nil
 	d.details.Reset()
 	d.spelled, d.absent = d.spelled[:0], d.absent[:0]
 }
@@ -253,7 +254,8 @@ func (d *Decoder) pair(id *string, pointer string) {
 		name = "gateId"
 	}
 	switch {
-	case own != "" && *id != "" && *id != own && (d.o.Profile != SchemaV2 || *id != NormalizeID(SchemaV2, InterruptID, own)):
+	case own != "" && *id != "" && *id != own &&
+		(d.o.Profile != SchemaV2 || *id != NormalizeID(SchemaV2, InterruptID, own)):
 		r.Kept.Add("/payload/"+name, jsonwire.Quote(*id))
 		fallthrough
 	case own != "":
@@ -309,7 +311,8 @@ func (d *Decoder) asked(line string) (kind string, twin bool) {
 	if saidTypes[d.r.Type].form == 0 {
 		return "", false
 	}
-	s, is := saidBy(d.r.Type, jsonwire.Text(jsonwire.Member(line, "runId")), jsonwire.Text(jsonwire.Member(line, "nodeId")), jsonwire.Member(line, "payload"))
+	s, is := saidBy(d.r.Type, jsonwire.Text(jsonwire.Member(line, "runId")),
+		jsonwire.Text(jsonwire.Member(line, "nodeId")), jsonwire.Member(line, "payload"))
 	if !is {
 		return "", false
 	}

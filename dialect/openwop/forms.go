@@ -256,7 +256,8 @@ func (statusForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]
 		status = derived
 	case status == agentevents.ToolStatusOK && derived != status:
 		status = derived
-	case status == agentevents.ToolStatusCancelled, status == agentevents.ToolStatusInterrupted, encoderOf(w).p != RFC0002 && !slices.Contains(demand(w, m).Words, string(status)):
+	case status == agentevents.ToolStatusCancelled, status == agentevents.ToolStatusInterrupted,
+		encoderOf(w).p != RFC0002 && !slices.Contains(demand(w, m).Words, string(status)):
 		status = agentevents.ToolStatusError
 	}
 	return jsonwire.AppendString(dst, string(status)), status != derived || encoderOf(w).spelled(w, m)
@@ -306,7 +307,8 @@ func (f indexForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([
 
 // madeWorkflow stands for the workflow of a run.
 func madeWorkflow(w *wire.Writer, dst []byte, _ *wire.Member) []byte {
-	return jsonwire.AppendString(dst, normalized(w, WorkflowID, cmp.Or(w.Ev.Payload.(*agentevents.RunStarted).Name, "unknown")))
+	return jsonwire.AppendString(dst,
+		normalized(w, WorkflowID, cmp.Or(w.Ev.Payload.(*agentevents.RunStarted).Name, "unknown")))
 }
 
 // errorObject is an error. Its code has two names: code, and in the ErrorEnvelope, which
@@ -324,7 +326,8 @@ func errorObject(p Profile, envelope bool) wire.Form {
 	}
 	word := wire.Need(name, "code", code).As(other).Or(made(unknownError))
 	word.Loose = true
-	return wire.Object(word, wire.Need("message", "message", message).Or(silence), wire.May("details", "details", jsonObject(p)),
+	return wire.Object(word, wire.Need("message", "message", message).Or(silence),
+		wire.May("details", "details", jsonObject(p)),
 		wire.Member{Name: "retryable", Fields: "retryable", Loose: p == RFC0002})
 }
 
@@ -353,7 +356,8 @@ func errorOf(p agentevents.Payload) *agentevents.ErrorInfo {
 // noError reports whether the line of a failed node has no error.
 func noError(w *wire.Writer) bool {
 	e := encoderOf(w)
-	return e.p == RFC0002 && slices.Contains(e.k.absent, "/payload/error") && *errorOf(w.Ev.Payload) == (agentevents.ErrorInfo{})
+	return e.p == RFC0002 && slices.Contains(e.k.absent, "/payload/error") &&
+		*errorOf(w.Ev.Payload) == (agentevents.ErrorInfo{})
 }
 
 // A refForm is an AgentRef. It keeps its extra members itself.

@@ -108,7 +108,8 @@ var names = sync.OnceValues(func() (to1, to2 map[string]string) {
 })
 
 // renames2 are the types that SchemaV2 has under another word.
-var renames2 = map[string]string{"run.resuming": "run.resume-started", "core.dispatch.fanOut": "dispatch.fanned-out", "core.dispatch.join": "dispatch.joined"}
+var renames2 = map[string]string{"run.resuming": "run.resume-started",
+	"core.dispatch.fanOut": "dispatch.fanned-out", "core.dispatch.join": "dispatch.joined"}
 
 // name2 returns SchemaV2's name of a type of SchemaV1: in kebab case, with one dot.
 func name2(typ string) string {

@@ -71,7 +71,8 @@ func look(line, typ, asked string) string {
 		}
 		return row
 	case "channel.written":
-		if word("channel") != MessageChannel || !isText(at("value", "messageId")) || strings.Contains(word("reducer"), ".") && !isText(at("value", "from")) { // a vendor's value
+		if word("channel") != MessageChannel || !isText(at("value", "messageId")) ||
+			strings.Contains(word("reducer"), ".") && !isText(at("value", "from")) { // a vendor's value
 			return ""
 		}
 	case "clarification.requested", "approval.requested":

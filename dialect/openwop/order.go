@@ -36,7 +36,8 @@ const alreadyTold outOfOrder = "repeats the line of a question or answer"
 // own reports whether the event was read from a line of the document, which keeps its place.
 func own(ev *agentevents.Event, typ string) bool {
 	line := ev.Origin()
-	return ev.Extra(string(Name)) != "" || line != "" && jsonwire.HasMember(line, "eventId") && jsonwire.Text(jsonwire.Member(line, "type")) == typ
+	return ev.Extra(string(Name)) != "" ||
+		line != "" && jsonwire.HasMember(line, "eventId") && jsonwire.Text(jsonwire.Member(line, "type")) == typ
 }
 
 // order fits the event that is written into the order of the lines: it changes events that a strict
@@ -44,7 +45,8 @@ func own(ev *agentevents.Event, typ string) bool {
 func (e *Encoder) order(w *wire.Writer, typ string) error {
 	used, _ := w.Ev.Payload.(*agentevents.UsageObserved)
 	if used != nil && (used.Cumulative || used.Partial) { // readers add the lines up
-		return outOfOrder(string(agentevents.KindUsageObserved) + " is a running total or partial, and a line has the amount of one call")
+		return outOfOrder(string(agentevents.KindUsageObserved) +
+			" is a running total or partial, and a line has the amount of one call")
 	}
 	r := e.runs.Of(w.Ev.RunID)
 	if r == nil || w.Whole || own(w.Ev, typ) {

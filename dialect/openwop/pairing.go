@@ -104,7 +104,8 @@ func (q *question) named(id string) bool {
 
 // at reports whether a line is about a question of the kind in the node.
 func (q *question) at(s *said) bool {
-	return (s.kind == "" || s.kind == q.kind) && (q.nodeID == s.nodeID && (s.nodeID != "" || s.id == "") || s.gate && s.id != "" && q.nodeID == s.id)
+	return (s.kind == "" || s.kind == q.kind) &&
+		(q.nodeID == s.nodeID && (s.nodeID != "" || s.id == "") || s.gate && s.id != "" && q.nodeID == s.id)
 }
 
 // twin returns the open question that a line in another form has asked, or nil.
@@ -206,14 +207,16 @@ func (o *interrupts) ask(ev *agentevents.Event, id, kind string, form lineForm) 
 	o.asked = slices.DeleteFunc(o.asked, func(q question) bool {
 		return q.runID == ev.RunID && (q.id == id || !q.open() && q.nodeID == ev.NodeID && q.kind == kind)
 	})
-	q := question{runID: strings.Clone(ev.RunID), nodeID: strings.Clone(ev.NodeID), kind: kind, id: strings.Clone(id), asking: form}
+	q := question{runID: strings.Clone(ev.RunID), nodeID: strings.Clone(ev.NodeID), kind: kind,
+		id: strings.Clone(id), asking: form}
 	if form == ofInterrupt {
 		q.key = q.id
 	} else if id != madeInterruptID(ev) {
 		q.interruptID = q.id
 	}
 	for i, s := range o.suspended {
-		if s.runID == q.runID && s.nodeID == q.nodeID && (q.named(s.interruptID) || s.key == "" || q.key == "" || s.key == q.key) {
+		if s.runID == q.runID && s.nodeID == q.nodeID &&
+			(q.named(s.interruptID) || s.key == "" || q.key == "" || s.key == q.key) {
 			q.join(s.key, s.interruptID)
 			o.suspended = slices.Delete(o.suspended, i, i+1)
 			break
@@ -263,7 +266,8 @@ func (o *interrupts) suspend(ev *agentevents.Event, details string) {
 		at(func(q *question) bool { return q.interruptID == "" && (s.key == "" || q.key == "") }) {
 		return
 	}
-	o.suspended = wire.Limited(o.suspended, joint{strings.Clone(s.runID), strings.Clone(s.nodeID), strings.Clone(s.key), strings.Clone(s.interruptID)})
+	o.suspended = wire.Limited(o.suspended,
+		joint{strings.Clone(s.runID), strings.Clone(s.nodeID), strings.Clone(s.key), strings.Clone(s.interruptID)})
 }
 
 // clone returns a copy that can be changed.
@@ -322,7 +326,8 @@ func verdict(payload string) string {
 // answerOf returns the word of an answer to an approval: any action, or a text with a meaning; else "".
 func answerOf(payload string) string {
 	value := jsonwire.Member(payload, "resumeValue")
-	if word := cmp.Or(jsonwire.Text(jsonwire.Member(payload, "action")), jsonwire.Text(jsonwire.Member(value, "action"))); word != "" {
+	if word := cmp.Or(jsonwire.Text(jsonwire.Member(payload, "action")),
+		jsonwire.Text(jsonwire.Member(value, "action"))); word != "" {
 		return word
 	}
 	word := jsonwire.Text(value)

@@ -102,7 +102,8 @@ func (d *Decoder) checkDemands(line string) *agentevents.RuleError {
 func (d *Decoder) checkOther() *agentevents.RuleError {
 	r := &d.r
 	says := func(name, word string) bool { return jsonwire.Text(jsonwire.Member(r.Body, name)) == word }
-	if r.Type == "channel.written" && says("channel", MessageChannel) && (says("reducer", "") || says("reducer", reducerRFC)) {
+	if r.Type == "channel.written" && says("channel", MessageChannel) &&
+		(says("reducer", "") || says("reducer", reducerRFC)) {
 		return breaks(RuleRequired, "/payload/value/messageId", "is required of a message, as a text")
 	}
 	return nil

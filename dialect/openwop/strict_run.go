@@ -53,7 +53,8 @@ type decision struct {
 
 // String names the decision, for a person who looks for it.
 func (d decision) String() string {
-	return fmt.Sprintf("the decision %s has the confidence %g, the threshold is %g", jsonwire.Brief(d.eventID), d.confidence, d.threshold)
+	return fmt.Sprintf("the decision %s has the confidence %g, the threshold is %g", jsonwire.Brief(d.eventID),
+		d.confidence, d.threshold)
 }
 
 // A nodeState is how far a node is.
@@ -96,7 +97,9 @@ func (d *Decoder) checkRun(line string) *agentevents.RuleError {
 	case slices.Contains(r.recent, this):
 		return nil
 	case known && ev.Sequence <= r.last:
-		return breaks(RuleSequence, "/sequence", strconv.FormatUint(ev.Sequence, 10)+" is not above "+strconv.FormatUint(r.last, 10)+", the latest sequence of the run")
+		return breaks(RuleSequence, "/sequence",
+			strconv.FormatUint(ev.Sequence, 10)+" is not above "+strconv.FormatUint(r.last, 10)+
+				", the latest sequence of the run")
 	case r.ended:
 		return breaks(RuleTerminal, "/type", "comes after the end of the run")
 	}
@@ -193,7 +196,8 @@ func (d *Decoder) checkAgents(r *runState) *agentevents.RuleError {
 	ev := d.r.Ev
 	switch p := ev.Payload.(type) {
 	case *agentevents.ToolCalled:
-		r.calls = wire.Limited(r.calls, call{strings.Clone(ev.AgentID), strings.Clone(p.CallID), strings.Clone(p.ToolID), strings.Clone(ev.ID)})
+		r.calls = wire.Limited(r.calls,
+			call{strings.Clone(ev.AgentID), strings.Clone(p.CallID), strings.Clone(p.ToolID), strings.Clone(ev.ID)})
 	case *agentevents.ToolReturned:
 		return d.checkReturn(r, p)
 	case *agentevents.AgentReasoningDelta:
@@ -212,7 +216,8 @@ func (d *Decoder) checkAgents(r *runState) *agentevents.RuleError {
 		if r.orchestrator == "" {
 			r.orchestrator = strings.Clone(ev.AgentID)
 		} else if r.orchestrator != ev.AgentID {
-			return breaks(RuleOrchestrator, "/payload/agentId", "is not "+jsonwire.Brief(r.orchestrator)+", the orchestrator of the run")
+			return breaks(RuleOrchestrator, "/payload/agentId",
+				"is not "+jsonwire.Brief(r.orchestrator)+", the orchestrator of the run")
 		}
 	}
 	return nil
@@ -230,8 +235,10 @@ func (d *Decoder) checkInvocation(r *runState, payload string) *agentevents.Rule
 	switch renamed(SchemaV1, d.r.Type) {
 	case "agent.memory.consolidated":
 		var in, out int64
-		if json.Unmarshal([]byte(at("inputCount")), &in) == nil && json.Unmarshal([]byte(at("outputCount")), &out) == nil && out > in {
-			return breaks(RuleMemory, "/payload/outputCount", strconv.FormatInt(out, 10)+" is above inputCount, "+strconv.FormatInt(in, 10))
+		if json.Unmarshal([]byte(at("inputCount")), &in) == nil &&
+			json.Unmarshal([]byte(at("outputCount")), &out) == nil && out > in {
+			return breaks(RuleMemory, "/payload/outputCount",
+				strconv.FormatInt(out, 10)+" is above inputCount, "+strconv.FormatInt(in, 10))
 		}
 		return nil
 	case "agent.invocation.started":
@@ -299,7 +306,8 @@ func (d *Decoder) checkEscalation(r *runState) *agentevents.RuleError {
 		if threshold := r.threshold.Or(d.o.ThresholdOf(ev.RunID, ev.AgentID)); p.Confidence.OK && p.Confidence.V < threshold {
 			r.low = wire.Limited(r.low, decision{strings.Clone(node), strings.Clone(ev.ID), p.Confidence.V, threshold})
 		}
-	case *agentevents.NodeSuspended, *agentevents.CapBreached, *agentevents.OrchestratorDecided, *agentevents.ClarificationRequested:
+	case *agentevents.NodeSuspended, *agentevents.CapBreached, *agentevents.OrchestratorDecided,
+		*agentevents.ClarificationRequested:
 		if !d.escalates(r, p) {
 			break
 		}
@@ -321,7 +329,8 @@ func (d *Decoder) checkEscalation(r *runState) *agentevents.RuleError {
 			r.low = slices.Delete(r.low, i, i+1)
 			r.just = true
 		} else if _, waits := p.(*agentevents.NodeSuspended); !waits && again(r, ev, just) {
-			return breaks(RuleEscalate, "/type", "is a second action after a decision with a confidence below the threshold; legal: one")
+			return breaks(RuleEscalate, "/type",
+				"is a second action after a decision with a confidence below the threshold; legal: one")
 		}
 	case *agentevents.NodeCompleted:
 		own := func(d decision) bool { return d.node == node }
@@ -357,7 +366,8 @@ func again(r *runState, ev *agentevents.Event, just bool) bool {
 func (d *Decoder) escalates(r *runState, p agentevents.Payload) bool {
 	switch p := p.(type) {
 	case *agentevents.NodeSuspended:
-		return p.Reason == ReasonLowConfidence || jsonwire.Text(jsonwire.Member(string(p.Details), "kind")) == ReasonLowConfidence
+		return p.Reason == ReasonLowConfidence ||
+			jsonwire.Text(jsonwire.Member(string(p.Details), "kind")) == ReasonLowConfidence
 	case *agentevents.CapBreached:
 		return p.Cap == CapConfidenceEscalationSuppressed // only RFC0002 has it
 	case *agentevents.OrchestratorDecided:

@@ -33,7 +33,8 @@ func usageRow(p Profile, agent column) row {
 		m("totalTokens", "usage/totalTokens", tokens),
 		m(costEstimate, "costUsd", costForm{wire.AtLeast(RuleRange, wire.Value{}, 0)}), m(currency, "", currencyForm{}),
 		m("cacheHit", "", keptForm{}),
-		m("cacheReadTokens", "usage/cacheReadInputTokens", tokens), m("cacheWriteTokens", "usage/cacheCreationInputTokens", tokens),
+		m("cacheReadTokens", "usage/cacheReadInputTokens", tokens),
+		m("cacheWriteTokens", "usage/cacheCreationInputTokens", tokens),
 		m("nodeId", "", nodeForm).written(),
 		m("traceId", "", keptForm{}), agent,
 	}}
@@ -56,7 +57,8 @@ func isUsage(payload string) bool {
 	} {
 		for name := range strings.FieldsSeq(of.names) {
 			raw := jsonwire.Member(payload, name)
-			if absent := raw == "" || raw == "null" && name != "provider" && name != "model"; absent && of.need || !absent && !of.fits(raw) {
+			if absent := raw == "" || raw == "null" && name != "provider" && name != "model"; absent && of.need ||
+				!absent && !of.fits(raw) {
 				return false
 			}
 		}

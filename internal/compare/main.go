@@ -103,7 +103,8 @@ func compare(base, log string, rounds int) (good bool, err error) {
 	}
 	foldlog := filepath.Join(dir, "foldlog")
 	all = append(all, ratio{"two workers / two processes with half of the runs each", 1.08,
-		[]string{foldlog, "-workers", "2", log}, []string{"sh", "-c", `"$0" "$1" & "$0" "$2"; wait`, foldlog, halves[0], halves[1]}})
+		[]string{foldlog, "-workers", "2", log},
+		[]string{"sh", "-c", `"$0" "$1" & "$0" "$2"; wait`, foldlog, halves[0], halves[1]}})
 	var report []byte // of stats
 	for i, r := range all {
 		a, b, err := r.measure(rounds)

@@ -71,7 +71,9 @@ func english(t *tree) (problems []string, _ error) {
 				problems = append(problems, fmt.Sprintf("%s: %q occurs %d times in %d lines, at most %d are allowed: %s%s",
 					group, h.name, count, x.lines, max(limit, allowed), h.instead, list(x.places[i], t.fresh())))
 			} else if count < allowed {
-				problems = append(problems, fmt.Sprintf("%s: %q occurs %d times: lower its exception of %d in english.go, or remove it", group, h.name, count, allowed))
+				problems = append(problems,
+					fmt.Sprintf("%s: %q occurs %d times: lower its exception of %d in english.go, or remove it", group, h.name,
+						count, allowed))
 			}
 		}
 	}
@@ -108,7 +110,8 @@ func newLines() map[place]bool {
 	if err != nil || len(list) == 0 {
 		return fresh
 	}
-	diff, err := exec.Command("git", "diff", "-U0", "--no-color", "--no-ext-diff", list[len(list)-1], "--", "*.go", "*.md").Output()
+	diff, err := exec.Command("git", "diff", "-U0", "--no-color", "--no-ext-diff", list[len(list)-1], "--", "*.go",
+		"*.md").Output()
 	if err != nil {
 		return fresh
 	}

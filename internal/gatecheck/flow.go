@@ -42,7 +42,8 @@ func (t *tree) flows() []*flow {
 		if len(tests) == 0 {
 			continue
 		}
-		info := &types.Info{Types: map[ast.Expr]types.TypeAndValue{}, Defs: map[*ast.Ident]types.Object{}, Uses: map[*ast.Ident]types.Object{}}
+		info := &types.Info{Types: map[ast.Expr]types.TypeAndValue{}, Defs: map[*ast.Ident]types.Object{},
+			Uses: map[*ast.Ident]types.Object{}}
 		var parsed []*ast.File
 		for _, f := range files[p] {
 			parsed = append(parsed, f.ast)

@@ -28,7 +28,8 @@ func platforms(modules []string, out io.Writer) error {
 	}
 	return printed(out, func() (problems []string, err error) {
 		for _, system := range systems {
-			p := &platform{os: system.os, arch: system.arch, fset: token.NewFileSet(), standard: map[string]*types.Package{"unsafe": types.Unsafe}, seen: map[string]bool{}}
+			p := &platform{os: system.os, arch: system.arch, fset: token.NewFileSet(),
+				standard: map[string]*types.Package{"unsafe": types.Unsafe}, seen: map[string]bool{}}
 			for _, module := range modules {
 				if err := p.check(module); err != nil {
 					return nil, fmt.Errorf("module %s on %s/%s: %w", module, system.os, system.arch, err)
@@ -98,7 +99,8 @@ func (p *platform) add(l listed) {
 		files = append(files, f)
 	}
 	path, _, _ := strings.Cut(l.ImportPath, " ")
-	conf := types.Config{Importer: importer{p, l.ImportMap}, IgnoreFuncBodies: !own, Sizes: types.SizesFor("gc", p.arch), Error: note}
+	conf := types.Config{Importer: importer{p, l.ImportMap}, IgnoreFuncBodies: !own,
+		Sizes: types.SizesFor("gc", p.arch), Error: note}
 	checked, _ := conf.Check(path, p.fset, files, nil) // note has the errors
 	if l.Module == nil {
 		p.standard[l.ImportPath] = checked

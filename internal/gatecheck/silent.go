@@ -9,7 +9,8 @@ import (
 )
 
 // outside are the functions and variables that tell a test about its machine.
-var outside = []string{"os.Getenv", "os.LookupEnv", "os.Stat", "os.Lstat", "exec.LookPath", "filepath.Glob", "runtime.GOOS"}
+var outside = []string{"os.Getenv", "os.LookupEnv", "os.Stat", "os.Lstat", "exec.LookPath", "filepath.Glob",
+	"runtime.GOOS"}
 
 // silent finds tests that return early, without a skip, because the machine lacks something.
 // It sees a condition that asks for that itself, or for a result of the statement before.
@@ -27,7 +28,8 @@ func silent(t *tree) ([]string, error) {
 		}
 		ast.Inspect(f.ast, func(n ast.Node) bool {
 			if call, ok := n.(*ast.CallExpr); ok && skips.MatchString(name(call)) && !hasRow(call, rows) {
-				findings = append(findings, finding{f, call.Pos(), "no row of internal/gatecheck/skips.txt matches this reason, or it is not written here"})
+				findings = append(findings,
+					finding{f, call.Pos(), "no row of internal/gatecheck/skips.txt matches this reason, or it is not written here"})
 			}
 			block, ok := n.(*ast.BlockStmt)
 			for i := 0; ok && i < len(block.List); i++ {
@@ -37,7 +39,8 @@ func silent(t *tree) ([]string, error) {
 				}
 				before, _ := block.List[max(i-1, 0)].(*ast.AssignStmt)
 				if asksOutside(s.Cond) || s.Init != nil && asksOutside(s.Init) || before != nil && asksOutside(before) {
-					findings = append(findings, finding{f, s.Pos(), "the test ends here without a word if something is missing: call t.Skip with a reason"})
+					findings = append(findings,
+						finding{f, s.Pos(), "the test ends here without a word if something is missing: call t.Skip with a reason"})
 				}
 			}
 			return true

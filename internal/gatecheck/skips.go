@@ -205,7 +205,8 @@ func classify(list []skipped, rows []skipRow, args []string, record string, out 
 		})
 		if i < 0 {
 			silent++
-			fmt.Fprintf(out, "silent skip: %s was skipped: %q matches no row of internal/gatecheck/skips.txt\n", s.test, s.message)
+			fmt.Fprintf(out, "silent skip: %s was skipped: %q matches no row of internal/gatecheck/skips.txt\n", s.test,
+				s.message)
 		} else if skipClasses[rows[i].class].listed {
 			if _, err := fmt.Fprintf(file, "%s\t%s\n", s.message, s.test); err != nil {
 				return err

@@ -43,7 +43,8 @@ type excuse struct {
 // load reads the files that git lists in the current folder. A file that git does not
 // know yet counts; a file that is ignored does not.
 func load(fsys fs.FS) (*tree, error) {
-	out, err := exec.Command("git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", "*.go", "*.md").Output()
+	out, err := exec.Command("git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", "*.go",
+		"*.md").Output()
 	if err != nil {
 		return nil, fmt.Errorf("git ls-files: %w", err)
 	}
@@ -77,7 +78,8 @@ func parse(fsys fs.FS, names []string) (*tree, error) {
 			return nil, err
 		}
 		if !ast.IsGenerated(parsed) {
-			t.files = append(t.files, &file{name, strings.HasSuffix(name, "_test.go"), strings.Count(string(text), "\n"), parsed, t.excuses(parsed)})
+			t.files = append(t.files, &file{name, strings.HasSuffix(name, "_test.go"), strings.Count(string(text), "\n"),
+				parsed, t.excuses(parsed)})
 		}
 	}
 	return t, nil

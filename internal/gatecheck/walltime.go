@@ -101,7 +101,8 @@ func (w *wallClock) inspect(f *file, report func(token.Pos, string)) {
 			case called == "synctest.Test":
 				return false
 			case ordered.MatchString(called) && slices.ContainsFunc(n.Args, isElapsed),
-				strings.Contains(called, ".WithinDuration") && slices.ContainsFunc(n.Args, isPoint) && w.firstDuration(n.Args) < leastWait:
+				strings.Contains(called, ".WithinDuration") && slices.ContainsFunc(n.Args, isPoint) &&
+					w.firstDuration(n.Args) < leastWait:
 				report(n.Pos(), compares)
 			case strings.Contains(called, ".Eventually"), called == "context.WithTimeout":
 				wait(n.Pos(), w.firstDuration(n.Args))
@@ -147,7 +148,8 @@ func (w *wallClock) firstDuration(list []ast.Expr) time.Duration {
 
 var (
 	durationForm = regexp.MustCompile(`^(?:(\d+) \* )?(time\.\w+)$`)
-	units        = map[string]time.Duration{"time.Nanosecond": time.Nanosecond, "time.Microsecond": time.Microsecond, "time.Millisecond": time.Millisecond,
+	units        = map[string]time.Duration{"time.Nanosecond": time.Nanosecond,
+		"time.Microsecond": time.Microsecond, "time.Millisecond": time.Millisecond,
 		"time.Second": time.Second, "time.Minute": time.Minute, "time.Hour": time.Hour}
 )
 

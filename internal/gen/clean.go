@@ -118,7 +118,8 @@ func (w *writer) cleanField(f *field) {
 	case textShape:
 		w.p("if s, changed := %s; changed {\n%s\n}", cleanText(t, f, expr), keep(t.from("s")))
 	case wordShape:
-		w.p("if c.words && !%s.known() {\nif s, changed := %s; changed {\n%s\n}\n}", expr, cleanText(t, f, expr), keep(t.from("s")))
+		w.p("if c.words && !%s.known() {\nif s, changed := %s; changed {\n%s\n}\n}", expr, cleanText(t, f, expr),
+			keep(t.from("s")))
 	case jsonShape:
 		call := "json"
 		if f.object {
@@ -139,11 +140,14 @@ func (w *writer) cleanField(f *field) {
 			return // in a block of its own
 		}
 	case structShape:
-		w.p("if e := %s.clean(c); c.err != nil {\nc.err = c.err.in(%q)\nreturn v\n} else if e != &%s {\n%s\n}", expr, f.json, expr, keep("*e"))
+		w.p("if e := %s.clean(c); c.err != nil {\nc.err = c.err.in(%q)\nreturn v\n} else if e != &%s {\n%s\n}", expr,
+			f.json, expr, keep("*e"))
 	case pointerShape:
-		w.p("if e := %s.clean(c); c.err != nil {\nc.err = c.err.in(%q)\nreturn v\n} else if e != %s {\n%s\n}", expr, f.json, expr, keep("e"))
+		w.p("if e := %s.clean(c); c.err != nil {\nc.err = c.err.in(%q)\nreturn v\n} else if e != %s {\n%s\n}", expr,
+			f.json, expr, keep("e"))
 	case listShape, dictShape:
-		w.p("if e, changed := %s; c.err != nil {\nc.err = c.err.in(%q)\nreturn v\n} else if changed {\n%s\n}", w.cleanCall(t, expr, fmt.Sprintf("%q", f.json), f.class), f.json, keep("e"))
+		w.p("if e, changed := %s; c.err != nil {\nc.err = c.err.in(%q)\nreturn v\n} else if changed {\n%s\n}",
+			w.cleanCall(t, expr, fmt.Sprintf("%q", f.json), f.class), f.json, keep("e"))
 	}
 }
 
@@ -225,7 +229,8 @@ func (w *writer) cleanFunc(t *typ) {
 		w.p("if elem == nil {\ncontinue\n}")
 		w.p("if e := elem.clean(c); %s else if e != elem {\n%s\n}", failed, keep("e"))
 	case listShape, dictShape:
-		w.p("if e, differs := %s; %s else if differs {\n%s\n}", w.cleanCall(t.elem, "elem", "name", "class"), failed, keep("e"))
+		w.p("if e, differs := %s; %s else if differs {\n%s\n}", w.cleanCall(t.elem, "elem", "name", "class"), failed,
+			keep("e"))
 	}
 	w.p("}\nreturn w, changed\n}")
 }

@@ -113,10 +113,12 @@ func load(dir string) (*model, error) {
 	}
 	var files []*ast.File
 	for _, e := range entries { // sorted by name
-		if name := e.Name(); filepath.Ext(name) != ".go" || strings.HasSuffix(name, "_test.go") || strings.HasSuffix(name, "_gen.go") {
+		if name := e.Name(); filepath.Ext(name) != ".go" || strings.HasSuffix(name, "_test.go") ||
+			strings.HasSuffix(name, "_gen.go") {
 			continue
 		}
-		f, err := parser.ParseFile(m.fset, filepath.Join(dir, e.Name()), nil, parser.ParseComments|parser.SkipObjectResolution)
+		f, err := parser.ParseFile(m.fset, filepath.Join(dir, e.Name()), nil,
+			parser.ParseComments|parser.SkipObjectResolution)
 		if err != nil {
 			return nil, err
 		}
@@ -376,7 +378,8 @@ func (m *model) readFields(st *structType) {
 		}
 	}
 	if len(st.fields) > maxFields {
-		m.errorf(st.pos, "%s: %d fields, at most %d are supported; move some into a struct of their own", st.name, len(st.fields), maxFields)
+		m.errorf(st.pos, "%s: %d fields, at most %d are supported; move some into a struct of their own", st.name,
+			len(st.fields), maxFields)
 	}
 }
 
@@ -387,7 +390,8 @@ func (m *model) embedded(st *structType, f *ast.Field) []*field {
 	inner := m.built[name]
 	switch {
 	case inner == nil:
-		m.errorf(f.Pos(), "%s: embedded %s: not supported; embed a struct of this package with json or wire tags", st.name, name)
+		m.errorf(f.Pos(), "%s: embedded %s: not supported; embed a struct of this package with json or wire tags",
+			st.name, name)
 		return nil
 	case st.open():
 		m.errorf(f.Pos(), "%s: embedded %s: only a record embeds; write a named field", st.name, name)

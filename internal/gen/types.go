@@ -56,7 +56,8 @@ var scalars = map[shape]scalar{
 	floatShape:  {`jsonwire.AppendFloat(dst, %[1]s)`, `s.Float()`, `%[1]s != 0`, `%[1]s == 0`, `0`},
 	bytesShape:  {`jsonwire.AppendString(dst, string(%[1]s))`, `parseBytes(s)`, `len(%[1]s) > 0`, `len(%[1]s) == 0`, `""`},
 	jsonShape:   {`appendAny(dst, %[1]s)`, `parseAny(s)`, `%[1]s != ""`, `%[1]s == ""`, `null`},
-	timeShape:   {`jsonwire.AppendTime(dst, %[1]s)`, `s.Time()`, `!%[1]s.IsZero()`, `%[1]s.IsZero()`, `"0001-01-01T00:00:00.000Z"`},
+	timeShape: {`jsonwire.AppendTime(dst, %[1]s)`, `s.Time()`, `!%[1]s.IsZero()`, `%[1]s.IsZero()`,
+		`"0001-01-01T00:00:00.000Z"`},
 	millisShape: {`jsonwire.AppendMillis(dst, %[1]s)`, `s.Millis()`, `%[1]s != 0`, `%[1]s == 0`, `0`},
 }
 

@@ -38,7 +38,8 @@ func vocabulary(dir string, m *model) ([]byte, error) {
 	before, rest, ok := strings.Cut(string(old), tableBegin)
 	_, after, ok2 := strings.Cut(rest, tableEnd)
 	if !ok || !ok2 {
-		return nil, fmt.Errorf("%s: the markers of the table of kinds are missing: %s … %s", path, strings.TrimSpace(tableBegin), tableEnd)
+		return nil, fmt.Errorf("%s: the markers of the table of kinds are missing: %s … %s", path,
+			strings.TrimSpace(tableBegin), tableEnd)
 	}
 	table, err := kindTable(dir, m)
 	if err != nil {
@@ -102,7 +103,8 @@ func parseMirrors(doc string) (map[string][]string, error) {
 		}
 		i := slices.IndexFunc(documents, func(doc string) bool { return strings.HasPrefix(part, doc+" ") })
 		if i < 0 {
-			return nil, fmt.Errorf("the paragraph Mirrors has %q: begin it with %q, or with one of %s", part, "no document; ", strings.Join(documents, ", "))
+			return nil, fmt.Errorf("the paragraph Mirrors has %q: begin it with %q, or with one of %s", part,
+				"no document; ", strings.Join(documents, ", "))
 		}
 		doc := documents[i]
 		mirrors[doc] = append(mirrors[doc], part[len(doc)+1:])

@@ -253,7 +253,8 @@ func (f Facts) Diff(after Facts) []Difference {
 	}
 	for pointer, names := range f.Orders {
 		now := after.Orders[pointer]
-		if pointer != "" && !slices.Equal(names, now) && slices.Equal(slices.Sorted(slices.Values(names)), slices.Sorted(slices.Values(now))) {
+		if pointer != "" && !slices.Equal(names, now) &&
+			slices.Equal(slices.Sorted(slices.Values(names)), slices.Sorted(slices.Values(now))) {
 			list = append(list, Difference{pointer, order + strings.Join(names, ","), order + strings.Join(now, ",")})
 		}
 	}

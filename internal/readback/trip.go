@@ -188,7 +188,8 @@ func (t *Trip) pair() {
 			if free[j] == nil || line > len(t.wrote) {
 				continue
 			}
-			if i := t.wrote[line-1]; i >= 0 && t.Partner[i] == nil && !t.refused(i) && (other || free[j].Kind() == t.Events[i].Kind()) {
+			if i := t.wrote[line-1]; i >= 0 && t.Partner[i] == nil && !t.refused(i) &&
+				(other || free[j].Kind() == t.Events[i].Kind()) {
 				t.Partner[i], free[j] = free[j], nil
 			}
 		}
@@ -367,8 +368,10 @@ func (t *Trip) Unreal(report func(what string)) {
 		open = slices.DeleteFunc(open, func(l dialect.Loss) bool { return t.visible(i, l) })
 	}
 	for _, l := range open {
-		if !(l.Pointer == "" && l.What == dialect.Made && len(t.Extra) > 0 || l.Pointer == "/schemaVersion" && l.What == dialect.Dropped) {
-			report(fmt.Sprintf("a loss that did not happen: %s: %s %s", l.Kind, l.Pointer, strings.TrimSpace(l.What.String()+" "+l.Detail)))
+		if !(l.Pointer == "" && l.What == dialect.Made && len(t.Extra) > 0 ||
+			l.Pointer == "/schemaVersion" && l.What == dialect.Dropped) {
+			report(fmt.Sprintf("a loss that did not happen: %s: %s %s", l.Kind, l.Pointer,
+				strings.TrimSpace(l.What.String()+" "+l.Detail)))
 		}
 	}
 }
@@ -394,7 +397,8 @@ func (t *Trip) covered(i int, d Difference) bool {
 		switch l.What {
 		case dialect.Altered:
 			// An altered fact must still be there, or be said elsewhere.
-			listed[l.What] = listed[l.What] || l.Pointer == "" || d.After == "true" || d.Before != "" && d.After != "" || t.stays(i, l.Pointer) || t.moved(i)
+			listed[l.What] = listed[l.What] || l.Pointer == "" || d.After == "true" || d.Before != "" && d.After != "" ||
+				t.stays(i, l.Pointer) || t.moved(i)
 		default:
 			listed[l.What] = true
 		}
@@ -407,7 +411,8 @@ func (t *Trip) covered(i int, d Difference) bool {
 	case d.Before == "":
 		return listed[dialect.Made] || t.Derives(d.Pointer)
 	}
-	if listed[dialect.Dropped] && (listed[dialect.Made] || Nothing(d.After) || Required(kind, d.Pointer) || t.Derives(d.Pointer)) {
+	if listed[dialect.Dropped] && (listed[dialect.Made] || Nothing(d.After) || Required(kind, d.Pointer) ||
+		t.Derives(d.Pointer)) {
 		return true
 	}
 	return listed[dialect.Made] && Nothing(d.Before) || d.Before == `""` && t.Derives(d.Pointer)
@@ -461,7 +466,8 @@ func (t *Trip) visible(i int, l dialect.Loss) bool {
 	if !mine {
 		return false
 	}
-	if l.Pointer == "" && (joined || t.Partner[i] == nil && l.What == dialect.Dropped) || l.Pointer == "/payload/oneEvent" && joined {
+	if l.Pointer == "" && (joined || t.Partner[i] == nil && l.What == dialect.Dropped) ||
+		l.Pointer == "/payload/oneEvent" && joined {
 		return true
 	}
 	// A call and its return may have equal facts: it does not show which of them
@@ -470,7 +476,8 @@ func (t *Trip) visible(i int, l dialect.Loss) bool {
 		return true
 	}
 	for _, d := range t.Diffs[i] {
-		if Covers(l.Pointer, d.Pointer) && (l.What != dialect.Dropped || d.Before != "") && (l.What != dialect.Made || d.After != "" || lacks(d.Pointer)) {
+		if Covers(l.Pointer, d.Pointer) && (l.What != dialect.Dropped || d.Before != "") &&
+			(l.What != dialect.Made || d.After != "" || lacks(d.Pointer)) {
 			return true
 		}
 	}

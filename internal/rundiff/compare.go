@@ -189,7 +189,8 @@ func compareRuns(a, b *run, ignore map[string]bool) Run {
 	}
 	add := func(a, b *agent) {
 		g := Agent{A: c.a.party(a), B: c.b.party(b), Acts: c.acts(a, b)}
-		g.Same = a != nil && b != nil && g.A.Status == g.B.Status && (len(g.Acts) == 0 || len(g.Acts) == 1 && g.Acts[0].Same > 0)
+		g.Same = a != nil && b != nil && g.A.Status == g.B.Status &&
+			(len(g.Acts) == 0 || len(g.Acts) == 1 && g.Acts[0].Same > 0)
 		d.Same = d.Same && g.Same
 		d.Agents = append(d.Agents, g)
 	}
@@ -204,7 +205,8 @@ func compareRuns(a, b *run, ignore map[string]bool) Run {
 	return d
 }
 
-var figures = [...]string{"durationMs", "tokens", "costUsd", "toolCalls", "failedToolCalls", "modelCalls", "violations", "refused"}
+var figures = [...]string{"durationMs", "tokens", "costUsd", "toolCalls", "failedToolCalls", "modelCalls",
+	"violations", "refused"}
 
 // totals returns the figures of a run. Tokens and a time of 0 are not known.
 func totals(s *agentevents.RunSnapshot) [len(figures)]agentevents.Opt[float64] {
@@ -217,7 +219,8 @@ func totals(s *agentevents.RunSnapshot) [len(figures)]agentevents.Opt[float64] {
 		models += a.ModelCalls
 	}
 	count := func(n int) agentevents.Opt[float64] { return agentevents.Some(float64(n)) }
-	return [...]agentevents.Opt[float64]{known(float64(view.Length(s)) / float64(time.Millisecond)), known(float64(view.Tokens(s.Usage.Usage))),
+	return [...]agentevents.Opt[float64]{known(float64(view.Length(s)) / float64(time.Millisecond)),
+		known(float64(view.Tokens(s.Usage.Usage))),
 		s.Usage.CostUSD, count(calls), count(failed), count(models), count(s.ViolationCount), count(s.Refused)}
 }
 

@@ -38,7 +38,8 @@ var details = strings.Fields(`argumentsSummary text task prompt goal question is
 
 // describe returns an act as people see it.
 func describe(e *act) *Act {
-	d := &Act{Sequence: e.sequence, Kind: e.kind, What: cmp.Or(heads[e.kind], strings.TrimPrefix(string(e.kind), "agent."))}
+	d := &Act{Sequence: e.sequence, Kind: e.kind,
+		What: cmp.Or(heads[e.kind], strings.TrimPrefix(string(e.kind), "agent."))}
 	if _, known := e.kind.Info(); !known {
 		d.Detail = view.Argument(agentevents.JSON(e.payload))
 		return d
@@ -328,8 +329,9 @@ func (c *Change) text(room int) string {
 	return cmp.Or(c.At, "payload") + ": " + both(cut(a, room), cut(b, room))
 }
 
-var totalWords = map[string]string{"durationMs": "time", "costUsd": "cost", "toolCalls": "tool calls", "failedToolCalls": "failed tool calls",
-	"modelCalls": "model calls", "refused": "refused events"}
+var totalWords = map[string]string{"durationMs": "time", "costUsd": "cost", "toolCalls": "tool calls",
+	"failedToolCalls": "failed tool calls",
+	"modelCalls":      "model calls", "refused": "refused events"}
 
 // String returns the figure on both sides.
 func (t Total) String() string {

@@ -34,7 +34,8 @@ var typed = setOf("agent", "from", "to", "message", "error", "command", "toolCal
 var refs = setOf("agentId", "parentAgentId", "from", "to", "assignedAgent", "sourceAgent", "verifierAgentId")
 
 // subjects are the members that name the subject of an act.
-var subjects = setOf("toolId", "checkpointId", "stepId", "edgeId", "path", "op", "subject", "phase", "from", "to", "role", "type", "section", "change", "budget", "cap", "itemType", "findingId")
+var subjects = setOf("toolId", "checkpointId", "stepId", "edgeId", "path", "op", "subject", "phase", "from",
+	"to", "role", "type", "section", "change", "budget", "cap", "itemType", "findingId")
 
 // asks are the members of a call that hold the request.
 var asks = setOf("arguments", "argumentsSummary", "request")

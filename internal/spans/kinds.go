@@ -58,7 +58,9 @@ func (m *Mapper) workflow(ev *agentevents.Event) *Span {
 	if _, created := ev.Payload.(*agentevents.WorkflowCreated); !created && m.stated && name != "" && name == m.name {
 		return m.root // the run is the workflow
 	}
-	h := shape{name: title(OpWorkflow, name), attrs: m.common(&as, OpWorkflow, str(AttrWorkflow, name), str("agentevents.workflow.id", cut(ev.WorkflowID, maxText)))}
+	h := shape{name: title(OpWorkflow, name),
+		attrs: m.common(&as, OpWorkflow, str(AttrWorkflow, name),
+			str("agentevents.workflow.id", cut(ev.WorkflowID, maxText)))}
 	_, phase := ev.Payload.(*agentevents.PhaseStarted)
 	if phase {
 		h.attrs = append(h.attrs, val(AttrMadeUp, true))
@@ -206,7 +208,8 @@ func (m *Mapper) agentsWent() endword.Meaning {
 // went returns the result that the end of an agent describes. An agent whose outcome is aborted
 // failed.
 func went(p *agentevents.AgentEnded, gave bool) endword.Meaning {
-	end := endword.End{Error: p.Error.OK, Code: p.Error.V.Code, Gave: gave, Word: p.Status, Outcome: string(p.Outcome)}.Meaning()
+	end := endword.End{Error: p.Error.OK, Code: p.Error.V.Code, Gave: gave, Word: p.Status,
+		Outcome: string(p.Outcome)}.Meaning()
 	if end == endword.Refused || end == endword.Cancelled && p.Outcome == agentevents.OutcomeAborted {
 		return endword.Failed
 	}
@@ -282,7 +285,8 @@ func (m *Mapper) turnSummarized(ev *agentevents.Event, p *agentevents.TurnSummar
 // settle ends a run that is a turn whose summary does not come.
 func (m *Mapper) settle() {
 	if m.turned != nil {
-		m.runEnded(&agentevents.Event{RunID: m.runID, Time: m.root.last, Sequence: m.root.Last, Payload: &agentevents.TurnEnded{}}, "", "")
+		m.runEnded(&agentevents.Event{RunID: m.runID, Time: m.root.last, Sequence: m.root.Last,
+			Payload: &agentevents.TurnEnded{}}, "", "")
 	}
 }
 
@@ -401,7 +405,9 @@ func (m *Mapper) invoke(ev *agentevents.Event, given string) shape {
 	}
 	as := *ev
 	as.AgentID = m.who(ev)
-	return shape{name: title(OpAgent, about), attrs: m.common(&as, OpAgent, str(AttrAgent, about), str(AttrRequestModel, model), str(m.o.Semconv.agentID(), cut(as.AgentID, maxText)))}
+	return shape{name: title(OpAgent, about),
+		attrs: m.common(&as, OpAgent, str(AttrAgent, about), str(AttrRequestModel, model),
+			str(m.o.Semconv.agentID(), cut(as.AgentID, maxText)))}
 }
 
 // forgetAgents drops the agents that have ended, if there are very many. Their late
@@ -508,7 +514,8 @@ func (m *Mapper) totals(a *agent) {
 // has started may work on.
 func (m *Mapper) closeOf(a *agent) {
 	for _, s := range slices.Backward(m.order) {
-		if s.key.agent == a.id && s.key.kind != "agent" && s.key.kind != "phase" && s.key.kind != "node" && (len(m.own) == 0 || s.under(a.span)) {
+		if s.key.agent == a.id && s.key.kind != "agent" && s.key.kind != "phase" && s.key.kind != "node" &&
+			(len(m.own) == 0 || s.under(a.span)) {
 			m.close(s, ReasonParentEnded, true)
 		}
 	}
@@ -530,7 +537,8 @@ func (m *Mapper) modelCalled(ev *agentevents.Event, start time.Time, p *agenteve
 	m.ensureRoot(ev)
 	op := cmp.Or(word(p.Operation), OpChat)
 	h := shape{name: title(op, word(p.Model)), kind: KindClient, start: start}
-	h.attrs = m.common(ev, op, str(AttrProvider, cut(p.Provider, maxText)), str(AttrRequestModel, cut(p.Model, maxText)), str(AttrAgent, m.called(ev)))
+	h.attrs = m.common(ev, op, str(AttrProvider, cut(p.Provider, maxText)),
+		str(AttrRequestModel, cut(p.Model, maxText)), str(AttrAgent, m.called(ev)))
 	a := m.counted(ev)
 	a.models++
 	m.total.models++
@@ -561,12 +569,16 @@ func (m *Mapper) modelReturned(ev *agentevents.Event, p *agentevents.ModelReturn
 	s := m.open[key{"model", m.who(ev), p.ModelCallID}]
 	switch {
 	case p.OneEvent:
-		s = m.modelCalled(ev, ev.Time.Add(-p.Duration.V), &agentevents.ModelCalled{ModelCallID: p.ModelCallID, Provider: p.Provider, Model: p.Model, Operation: p.Operation, Request: p.Request})
+		s = m.modelCalled(ev, ev.Time.Add(-p.Duration.V),
+			&agentevents.ModelCalled{ModelCallID: p.ModelCallID, Provider: p.Provider, Model: p.Model,
+				Operation: p.Operation, Request: p.Request})
 		if !p.Duration.OK || m.lent {
 			s.set(val(AttrNoStart, true))
 		}
 	case s == nil && m.unbegun(key{"model", m.who(ev), p.ModelCallID}):
-		s = m.orphan(m.modelCalled(ev, ev.Time.Add(-p.Duration.V), &agentevents.ModelCalled{ModelCallID: p.ModelCallID, Provider: p.Provider, Model: p.Model, Operation: p.Operation, Request: p.Request}), p.Duration.V)
+		s = m.orphan(m.modelCalled(ev, ev.Time.Add(-p.Duration.V),
+			&agentevents.ModelCalled{ModelCallID: p.ModelCallID, Provider: p.Provider, Model: p.Model,
+				Operation: p.Operation, Request: p.Request}), p.Duration.V)
 	case s == nil:
 		return m.late(ev)
 	}
@@ -599,7 +611,8 @@ func (m *Mapper) toolCalled(ev *agentevents.Event, start time.Time, p *agenteven
 	}
 	m.ensureRoot(ev)
 	h := shape{name: title(OpTool, label(p.ToolID)), start: start}
-	h.attrs = m.common(ev, OpTool, str(AttrTool, cut(p.ToolID, maxText)), str(AttrAgent, m.called(ev)), str(AttrToolCallID, cut(p.CallID, maxText)))
+	h.attrs = m.common(ev, OpTool, str(AttrTool, cut(p.ToolID, maxText)), str(AttrAgent, m.called(ev)),
+		str(AttrToolCallID, cut(p.CallID, maxText)))
 	if p.Transport == agentevents.TransportMCP {
 		h.attrs = append(h.attrs, str("mcp.method.name", "tools/call"))
 	}
@@ -619,7 +632,9 @@ func (m *Mapper) toolReturned(ev *agentevents.Event, p *agentevents.ToolReturned
 	refused, took := refused(p.Status), durationOf(p)
 	switch {
 	case p.OneEvent || s == nil && refused:
-		s = m.toolCalled(ev, ev.Time.Add(-took), &agentevents.ToolCalled{CallID: p.CallID, ToolID: p.ToolID, Arguments: p.Arguments, ArgumentsSummary: p.ArgumentsSummary})
+		s = m.toolCalled(ev, ev.Time.Add(-took),
+			&agentevents.ToolCalled{CallID: p.CallID, ToolID: p.ToolID, Arguments: p.Arguments,
+				ArgumentsSummary: p.ArgumentsSummary})
 		switch {
 		case refused: // it did not run
 			m.counted(ev).tools--
@@ -628,7 +643,9 @@ func (m *Mapper) toolReturned(ev *agentevents.Event, p *agentevents.ToolReturned
 			s.set(val(AttrNoStart, true))
 		}
 	case s == nil && m.unbegun(key{"tool", m.who(ev), p.CallID}):
-		s = m.orphan(m.toolCalled(ev, ev.Time.Add(-took), &agentevents.ToolCalled{CallID: p.CallID, ToolID: p.ToolID, Arguments: p.Arguments, ArgumentsSummary: p.ArgumentsSummary}), took)
+		s = m.orphan(m.toolCalled(ev, ev.Time.Add(-took),
+			&agentevents.ToolCalled{CallID: p.CallID, ToolID: p.ToolID, Arguments: p.Arguments,
+				ArgumentsSummary: p.ArgumentsSummary}), took)
 		if k := returned(ev, s.key); ev.SpanID != "" && m.orphans[s.key] == s {
 			m.orphans[k] = s
 		}
@@ -683,13 +700,15 @@ func (m *Mapper) spanKey(ev *agentevents.Event, p *agentevents.SpanRecorded) key
 func (m *Mapper) step(ev *agentevents.Event) (*Span, bool) {
 	switch p := ev.Payload.(type) {
 	case *agentevents.PhaseStarted:
-		return m.stepBegins(ev, m.workflow(ev), phaseKey(ev), ev.Phase, val("agentevents.step.input_count", opt(p.InputCount))), true
+		return m.stepBegins(ev, m.workflow(ev), phaseKey(ev), ev.Phase,
+			val("agentevents.step.input_count", opt(p.InputCount))), true
 	case *agentevents.PhaseCompleted:
 		s := m.open[phaseKey(ev)]
 		if s == nil && m.unbegun(phaseKey(ev)) {
 			s = m.stepWhole(ev, m.workflow(ev), phaseKey(ev), ev.Phase, 0)
 		}
-		return m.stepEnds(ev, phaseKey(ev), s, agentevents.Opt[agentevents.ErrorInfo]{}, val("agentevents.step.output_count", opt(p.OutputCount))), true
+		return m.stepEnds(ev, phaseKey(ev), s, agentevents.Opt[agentevents.ErrorInfo]{},
+			val("agentevents.step.output_count", opt(p.OutputCount))), true
 
 	case *agentevents.NodeStarted:
 		if ev.Extra(multiagent) != "" {
@@ -768,7 +787,8 @@ func (m *Mapper) delegate(ev *agentevents.Event, node *Span, id string) {
 
 // nodeEnds ends a node, and the agent that works for it if that has not said so: an agent
 // with a start of its own is incomplete then, and has failed if it had an error.
-func (m *Mapper) nodeEnds(ev *agentevents.Event, took time.Duration, info agentevents.Opt[agentevents.ErrorInfo]) *Span {
+func (m *Mapper) nodeEnds(ev *agentevents.Event, took time.Duration,
+	info agentevents.Opt[agentevents.ErrorInfo]) *Span {
 	node := m.open[nodeKey(ev)]
 	if node == nil {
 		node = m.stepWhole(ev, m.phase(ev), nodeKey(ev), ev.NodeID, took)
@@ -864,7 +884,8 @@ func (m *Mapper) stepWhole(ev *agentevents.Event, parent *Span, k key, name stri
 	return s
 }
 
-func (m *Mapper) stepEnds(ev *agentevents.Event, k key, s *Span, info agentevents.Opt[agentevents.ErrorInfo], more ...Attr) *Span {
+func (m *Mapper) stepEnds(ev *agentevents.Event, k key, s *Span,
+	info agentevents.Opt[agentevents.ErrorInfo], more ...Attr) *Span {
 	switch {
 	case s != nil:
 	case !m.is(k):
@@ -1033,7 +1054,8 @@ func (m *Mapper) notAccepted(ev *agentevents.Event, p *agentevents.Unknown) {
 
 // handedOver makes the span of the latest open handoff for which is is true. It returns nil if
 // there is none.
-func (m *Mapper) handedOver(ev *agentevents.Event, is func(key, wait) bool, decision string, info agentevents.ErrorInfo) *Span {
+func (m *Mapper) handedOver(ev *agentevents.Event, is func(key, wait) bool, decision string,
+	info agentevents.ErrorInfo) *Span {
 	var k key
 	var w wait
 	for of, at := range m.waits {
@@ -1049,7 +1071,8 @@ func (m *Mapper) handedOver(ev *agentevents.Event, is func(key, wait) bool, deci
 		ev.SpanID = ""
 	}
 	m.ensureRoot(ev)
-	s := m.waitSpan(ev, k, w, decision, str("agentevents.handoff.from", word(w.from)), str("agentevents.handoff.to", word(w.to)))
+	s := m.waitSpan(ev, k, w, decision, str("agentevents.handoff.from", word(w.from)),
+		str("agentevents.handoff.to", word(w.to)))
 	if w.free != nil {
 		m.attributes(s, w.free)
 	}

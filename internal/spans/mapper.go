@@ -200,7 +200,8 @@ func (m *Mapper) leave() {
 		case s.key.kind == "tool":
 			ev.Payload = &agentevents.ToolCalled{CallID: s.key.id, ToolID: s.Attr(AttrTool).Text}
 		case s.key.kind == "model":
-			ev.Payload = &agentevents.ModelCalled{ModelCallID: s.key.id, Provider: s.Attr(AttrProvider).Text, Model: s.Attr(AttrRequestModel).Text, Operation: s.Attr(AttrOperation).Text}
+			ev.Payload = &agentevents.ModelCalled{ModelCallID: s.key.id, Provider: s.Attr(AttrProvider).Text,
+				Model: s.Attr(AttrRequestModel).Text, Operation: s.Attr(AttrOperation).Text}
 		default:
 			continue
 		}
@@ -411,7 +412,8 @@ func (m *Mapper) feed(ev *agentevents.Event) *Span {
 	case *agentevents.EdgeFired:
 		m.edge(p)
 	case *agentevents.HandoffRequested:
-		m.wait(ev, handoffKey(p.HandoffID, p.From, p.To), wait{parent: m.scope(ev), span: ev.SpanID, from: p.From.AgentID, to: p.To.AgentID, free: attributed(ev)})
+		m.wait(ev, handoffKey(p.HandoffID, p.From, p.To),
+			wait{parent: m.scope(ev), span: ev.SpanID, from: p.From.AgentID, to: p.To.AgentID, free: attributed(ev)})
 		m.handoff(ev, p.To)
 	case *agentevents.HandoffAccepted:
 		s := m.point(ev)
@@ -468,7 +470,8 @@ func (m *Mapper) common(ev *agentevents.Event, operation string, more ...Attr) [
 	if session := cmp.Or(ev.SessionID, m.session); session != "" {
 		attrs = append(attrs, str(AttrConversation, cut(session, maxText)))
 	}
-	attrs = append(attrs, str(AttrRun, cut(m.runID, maxText)), str(AttrSchema, agentevents.SchemaVersion), val(AttrFirst, int64(ev.Sequence)))
+	attrs = append(attrs, str(AttrRun, cut(m.runID, maxText)), str(AttrSchema, agentevents.SchemaVersion),
+		val(AttrFirst, int64(ev.Sequence)))
 	if id := m.known(ev); id != "" {
 		attrs = append(attrs, str(AttrAgentID, cut(id, maxText)))
 	}
@@ -518,7 +521,8 @@ func (m *Mapper) endsAlone(ev *agentevents.Event) {
 func (m *Mapper) workflowRoot(ev *agentevents.Event, more ...Attr) {
 	as := *ev
 	as.AgentID = "" // it belongs to no agent
-	m.makeRoot(ev, shape{name: title(OpWorkflow, m.name), attrs: m.common(&as, OpWorkflow, append(more, str(AttrWorkflow, m.name))...)})
+	m.makeRoot(ev, shape{name: title(OpWorkflow, m.name),
+		attrs: m.common(&as, OpWorkflow, append(more, str(AttrWorkflow, m.name))...)})
 }
 
 // is reports whether the open root is the span of this as well.
@@ -653,7 +657,8 @@ func (m *Mapper) mark(ev *agentevents.Event, of *Span) {
 	if !m.o.Markers {
 		return
 	}
-	s := m.make(ev, of, key{"started", ev.AgentID, ev.RunID}, shape{name: OpStarted, attrs: m.common(ev, OpStarted, str(AttrStarted, of.Name))})
+	s := m.make(ev, of, key{"started", ev.AgentID, ev.RunID},
+		shape{name: OpStarted, attrs: m.common(ev, OpStarted, str(AttrStarted, of.Name))})
 	m.tell(s)
 	m.finish(s, ev.Time)
 }

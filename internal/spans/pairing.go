@@ -74,7 +74,9 @@ func (m *Mapper) spanOf(ev *agentevents.Event) *agent {
 		return nil
 	}
 	other := m.agents[cmp.Or(m.named[ev.AgentID], ev.AgentID)]
-	if other == nil || other.ended || a.begun == ev.SpanID && (end || other.atWork() && other.begun != "" && other.begun != ev.SpanID && other.begun != ev.ParentSpanID) {
+	if other == nil || other.ended ||
+		a.begun == ev.SpanID && (end ||
+			other.atWork() && other.begun != "" && other.begun != ev.SpanID && other.begun != ev.ParentSpanID) {
 		return a
 	}
 	return nil

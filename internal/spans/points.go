@@ -31,7 +31,8 @@ func (s *Span) working() *Span {
 // note adds a point to a span. A point before the root waits for it. attrs are changed.
 func (m *Mapper) note(s *Span, ev *agentevents.Event, name string, severity Severity, attrs ...Attr) {
 	p := &m.noting
-	*p = Point{Name: name, Time: ev.Time, Severity: severity, Sequence: ev.Sequence, AgentID: m.known(ev), Attributes: attrs[:0]}
+	*p = Point{Name: name, Time: ev.Time, Severity: severity, Sequence: ev.Sequence, AgentID: m.known(ev),
+		Attributes: attrs[:0]}
 	for _, a := range attrs {
 		if a.none() {
 			continue
@@ -51,8 +52,10 @@ func (m *Mapper) note(s *Span, ev *agentevents.Event, name string, severity Seve
 
 // Found adds a point about a finding that the event has made begin or grow.
 func (m *Mapper) Found(ev *agentevents.Event, kind, severity, tool string, count int, began bool) {
-	m.note(m.scope(ev), ev, "agentevents.finding", SeverityWarn, str("agentevents.finding.kind", kind), str("agentevents.finding.severity", severity),
-		val("agentevents.finding.count", count), val("agentevents.finding.began", began), str("agentevents.finding.tool", word(tool)))
+	m.note(m.scope(ev), ev, "agentevents.finding", SeverityWarn, str("agentevents.finding.kind", kind),
+		str("agentevents.finding.severity", severity),
+		val("agentevents.finding.count", count), val("agentevents.finding.began", began),
+		str("agentevents.finding.tool", word(tool)))
 }
 
 // said is a copy of a point's attributes, which is valid until the next point. Points that nobody
@@ -109,43 +112,54 @@ func (m *Mapper) describe(ev *agentevents.Event) (name string, severity Severity
 		return info(own+"run.resumed", m.text(text, p.Message))
 
 	case *agentevents.AgentTransition:
-		return info(own+"agent.transition", str(own+"agent.from", string(p.From)), str(own+"agent.to", string(p.To)), val(AttrStepIndex, opt(ev.Step)), m.text(text, p.Reason))
+		return info(own+"agent.transition", str(own+"agent.from", string(p.From)), str(own+"agent.to", string(p.To)),
+			val(AttrStepIndex, opt(ev.Step)), m.text(text, p.Reason))
 	case *agentevents.AgentErrored:
 		severity := SeverityError
 		if p.Severity == agentevents.SeverityWarning {
 			severity = SeverityWarn
 		}
-		return own + "error", severity, m.said([]Attr{str("exception.type", word(p.ErrorType)), m.text("exception.message", p.Message)})
+		return own + "error", severity,
+			m.said([]Attr{str("exception.type", word(p.ErrorType)), m.text("exception.message", p.Message)})
 	case *agentevents.ContextCompacted:
-		return info(own+"context.compacted", val(own+"context.tokens_before", opt(p.TokensBefore)), val(own+"context.tokens_after", opt(p.TokensAfter)), str(own+"context.trigger", word(p.Trigger)))
+		return info(own+"context.compacted", val(own+"context.tokens_before", opt(p.TokensBefore)),
+			val(own+"context.tokens_after", opt(p.TokensAfter)), str(own+"context.trigger", word(p.Trigger)))
 	case *agentevents.TaskAssigned:
-		return info(own+"task.assigned", str(own+"task.id", ev.TaskID), str(AttrAgent, word(p.AssignedAgent)), m.text(text, p.Goal))
+		return info(own+"task.assigned", str(own+"task.id", ev.TaskID), str(AttrAgent, word(p.AssignedAgent)),
+			m.text(text, p.Goal))
 
 	case *agentevents.AgentReasoned:
 		var said Attr
 		if m.o.Content&Reasoning != 0 {
 			said = m.text(text, p.Reasoning)
 		}
-		return info(own+"reasoning", said, str(own+"reasoning.verbosity", string(p.Verbosity)), val(own+"reasoning.bytes", int64(len(p.Reasoning))), val(own+"reasoning.tokens", opt(p.TokenCount)))
+		return info(own+"reasoning", said, str(own+"reasoning.verbosity", string(p.Verbosity)),
+			val(own+"reasoning.bytes", int64(len(p.Reasoning))), val(own+"reasoning.tokens", opt(p.TokenCount)))
 	case *agentevents.TextCompleted:
 		return info(own+"text", val(own+"text.bytes", int64(len(p.Text))), m.text(text, p.Text))
 	case *agentevents.MessageCreated:
-		return info(own+"message", str(own+"message.role", word(p.Message.Role)), val(own+"message.bytes", int64(len(p.Message.Content))), m.json(text, p.Message.Content))
+		return info(own+"message", str(own+"message.role", word(p.Message.Role)),
+			val(own+"message.bytes", int64(len(p.Message.Content))), m.json(text, p.Message.Content))
 	case *agentevents.AgentDecided:
-		return info(own+"decision", str(own+"decision.kind", "agent"), val(own+"decision.confidence", opt(p.Confidence)), m.json(text, p.Decision))
+		return info(own+"decision", str(own+"decision.kind", "agent"),
+			val(own+"decision.confidence", opt(p.Confidence)), m.json(text, p.Decision))
 	case *agentevents.OrchestratorDecided:
-		return info(own+"decision", str(own+"decision.kind", "orchestrator"), val(own+"decision.iteration", opt(p.Iteration)), m.json(text, p.Decision))
+		return info(own+"decision", str(own+"decision.kind", "orchestrator"),
+			val(own+"decision.iteration", opt(p.Iteration)), m.json(text, p.Decision))
 	case *agentevents.IntentClassified:
-		return info(own+"decision", str(own+"decision.kind", "intent"), str(own+"decision.intent", word(p.Intent)), val(own+"decision.confidence", opt(p.Confidence)))
+		return info(own+"decision", str(own+"decision.kind", "intent"), str(own+"decision.intent", word(p.Intent)),
+			val(own+"decision.confidence", opt(p.Confidence)))
 	case *agentevents.PlanProposed:
 		return info(own+"plan.proposed", val(own+"plan.steps", int64(len(p.Steps))), list(m, text, p.Steps))
 
 	case *agentevents.AgentHandoff:
 		return info(own+"handoff", str(own+"handoff.from", word(p.From.AgentID)), str(own+"handoff.to", word(p.To.AgentID)))
 	case *agentevents.HandoffRequested:
-		return info(own+"handoff.requested", str(own+"handoff.from", word(p.From.AgentID)), str(own+"handoff.to", word(p.To.AgentID)))
+		return info(own+"handoff.requested", str(own+"handoff.from", word(p.From.AgentID)),
+			str(own+"handoff.to", word(p.To.AgentID)))
 	case *agentevents.HandoffAccepted:
-		return info(own+"handoff.accepted", str(own+"handoff.from", word(p.From.AgentID)), str(own+"handoff.to", word(p.To.AgentID)), val(AttrWait, m.took(ev, handoffKey(p.HandoffID, p.From, p.To))))
+		return info(own+"handoff.accepted", str(own+"handoff.from", word(p.From.AgentID)),
+			str(own+"handoff.to", word(p.To.AgentID)), val(AttrWait, m.took(ev, handoffKey(p.HandoffID, p.From, p.To))))
 
 	case *agentevents.TurnSummarized:
 		return info(own+"turn.summarized", val(own+"turn.tool_calls", int64(len(p.ToolCalls))), m.text(text, p.Text))
@@ -171,12 +185,15 @@ func (m *Mapper) describe(ev *agentevents.Event) (name string, severity Severity
 	case *agentevents.CheckpointSaved:
 		return info(own+"checkpoint.saved", val(own+"checkpoint.bytes", p.StateBytes))
 	case *agentevents.WorkflowFinalized:
-		return info(own+"workflow.finalized", val(own+"workflow.agents", int64(p.TotalAgents)), val(own+"workflow.tokens", p.TotalTokens))
+		return info(own+"workflow.finalized", val(own+"workflow.agents", int64(p.TotalAgents)),
+			val(own+"workflow.tokens", p.TotalTokens))
 
 	case *agentevents.ApprovalRequested:
-		return info(own+"approval.requested", str(own+"approval.id", p.ApprovalID), str(own+"approval.tool", label(p.ToolID)), val(own+"approval.timeout", opt(p.Timeout)), m.text(text, p.Action))
+		return info(own+"approval.requested", str(own+"approval.id", p.ApprovalID),
+			str(own+"approval.tool", label(p.ToolID)), val(own+"approval.timeout", opt(p.Timeout)), m.text(text, p.Action))
 	case *agentevents.ClarificationRequested:
-		return info(own+"clarification.requested", str(own+"clarification.id", p.InterruptID), val(own+"clarification.questions", int64(len(p.Questions))), list(m, text, p.Questions))
+		return info(own+"clarification.requested", str(own+"clarification.id", p.InterruptID),
+			val(own+"clarification.questions", int64(len(p.Questions))), list(m, text, p.Questions))
 	case *agentevents.CommandReceived:
 		return info(own+"command", str(own+"command.type", string(p.Command.Type)))
 
@@ -185,30 +202,39 @@ func (m *Mapper) describe(ev *agentevents.Event) (name string, severity Severity
 		if p.Result != agentevents.AuditPass {
 			severity = SeverityWarn
 		}
-		return EventEvaluation, severity, m.said([]Attr{str(AttrEvaluation, p.CheckpointID), str(AttrScoreLabel, string(p.Result)), m.json(AttrExplanation, p.Evidence)})
+		return EventEvaluation, severity,
+			m.said([]Attr{str(AttrEvaluation, p.CheckpointID), str(AttrScoreLabel, string(p.Result)),
+				m.json(AttrExplanation, p.Evidence)})
 	case *agentevents.ClaimVerified:
-		return info(EventEvaluation, str(AttrEvaluation, "claim"), str(AttrScoreLabel, word(p.Verdict)), str(own+"verifier", word(p.VerifierAgentID)), m.json(AttrExplanation, p.Evidence))
+		return info(EventEvaluation, str(AttrEvaluation, "claim"), str(AttrScoreLabel, word(p.Verdict)),
+			str(own+"verifier", word(p.VerifierAgentID)), m.json(AttrExplanation, p.Evidence))
 	case *agentevents.IssueFound:
-		return EventEvaluation, SeverityWarn, m.said([]Attr{str(AttrEvaluation, "issue"), str(AttrScoreLabel, "fail"), str(own+"issue.severity", word(p.Severity)), m.text(AttrExplanation, p.Issue)})
+		return EventEvaluation, SeverityWarn,
+			m.said([]Attr{str(AttrEvaluation, "issue"), str(AttrScoreLabel, "fail"),
+				str(own+"issue.severity", word(p.Severity)), m.text(AttrExplanation, p.Issue)})
 	case *agentevents.CitationFound:
 		label := ""
 		if p.Verified.OK {
 			label = map[bool]string{true: "pass", false: "fail"}[p.Verified.V]
 		}
-		return info(EventEvaluation, str(AttrEvaluation, "citation"), str(AttrScoreLabel, label), val(AttrScoreValue, opt(p.Confidence)), m.text(AttrExplanation, p.Claim))
+		return info(EventEvaluation, str(AttrEvaluation, "citation"), str(AttrScoreLabel, label),
+			val(AttrScoreValue, opt(p.Confidence)), m.text(AttrExplanation, p.Claim))
 	case *agentevents.EvidenceInsufficient:
 		return warn(own+"refusal", m.text(text, p.Reason))
 
 	case *agentevents.UsageObserved:
 		return "", 0, nil // tokens are on the spans of model calls, agents and runs
 	case *agentevents.BudgetExceeded:
-		return warn(own+"budget.exceeded", str(own+"budget.kind", word(p.Budget)), val(own+"budget.limit", p.Limit), val(own+"budget.observed", p.Actual))
+		return warn(own+"budget.exceeded", str(own+"budget.kind", word(p.Budget)), val(own+"budget.limit", p.Limit),
+			val(own+"budget.observed", p.Actual))
 	case *agentevents.CapBreached:
-		return warn(own+"budget.exceeded", str(own+"budget.kind", word(p.Cap)), val(own+"budget.limit", opt(p.Limit)), val(own+"budget.observed", opt(p.Observed)))
+		return warn(own+"budget.exceeded", str(own+"budget.kind", word(p.Cap)), val(own+"budget.limit", opt(p.Limit)),
+			val(own+"budget.observed", opt(p.Observed)))
 	case *agentevents.BlackboardItemCreated:
 		return info(own+"state.written", str(own+"state.kind", word(p.ItemType)))
 	case *agentevents.MemoryChanged:
-		return info(own+"memory", str(own+"memory.change", string(p.Change)), str(own+"memory.section", word(p.Section)), val(own+"memory.items", opt(p.ItemCount)))
+		return info(own+"memory", str(own+"memory.change", string(p.Change)),
+			str(own+"memory.section", word(p.Section)), val(own+"memory.items", opt(p.ItemCount)))
 	}
 	return info(own+"event", str(own+"event.type", string(ev.Kind())))
 }

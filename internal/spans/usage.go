@@ -73,7 +73,8 @@ func (m *Mapper) observed(ev *agentevents.Event, p *agentevents.UsageObserved) {
 }
 
 // modelSpent sets the usage of a model call: the one that its return states, else the reported one.
-func (m *Mapper) modelSpent(ev *agentevents.Event, s *Span, stated agentevents.Opt[agentevents.Usage], costUSD agentevents.Opt[float64]) {
+func (m *Mapper) modelSpent(ev *agentevents.Event, s *Span,
+	stated agentevents.Opt[agentevents.Usage], costUSD agentevents.Opt[float64]) {
 	if t := s.usage; t != nil {
 		if !stated.OK {
 			stated = agentevents.Some(t.usage)

@@ -74,7 +74,8 @@ type Collector struct {
 func New(by ...By) *Collector {
 	c := &Collector{
 		log:  agentevents.NewFoldSet(agentevents.FoldOptions{KeepCalls: -1, MaxViolations: -1}),
-		runs: map[string]*run{}, sessions: map[string]*session{}, statuses: map[agentevents.RunStatus]int{}, found: findings.New(findings.Options{}),
+		runs: map[string]*run{}, sessions: map[string]*session{}, statuses: map[agentevents.RunStatus]int{},
+		found: findings.New(findings.Options{}),
 	}
 	for _, by := range by {
 		if by != "" {
@@ -439,7 +440,8 @@ func (c *Collector) snapshot(r *run, s *agentevents.RunSnapshot) {
 	t := &c.total
 	t.runs++
 	c.statuses[s.Status]++
-	if word := s.SessionStatus; s.Status == agentevents.RunStatusEnded && (len(c.endWords) < maxWords || c.endWords[word] > 0) {
+	if word := s.SessionStatus; s.Status == agentevents.RunStatusEnded &&
+		(len(c.endWords) < maxWords || c.endWords[word] > 0) {
 		if c.endWords == nil {
 			c.endWords = map[string]int{}
 		}
@@ -544,7 +546,8 @@ func (c *Collector) tools(s *agentevents.RunSnapshot) {
 	}
 	for _, id := range slices.Sorted(maps.Keys(s.Tools)) {
 		st := s.Tools[id]
-		v := calls{returned: st.OK + st.Failed, failed: st.Failed, open: open[id], refused: st.Refused, undecided: st.Undecided, all: st.Calls}
+		v := calls{returned: st.OK + st.Failed, failed: st.Failed, open: open[id], refused: st.Refused,
+			undecided: st.Undecided, all: st.Calls}
 		c.total.tools.add(v)
 		for g := range c.groups(ByTool, key{name: id}) {
 			g.runs++
@@ -572,7 +575,8 @@ func (c *Collector) agents(s *agentevents.RunSnapshot) {
 				g.tasks[outcome(a)]++
 			}
 			g.tools.add(calls{
-				returned: a.ToolSuccesses + a.ToolFailures, failed: a.ToolFailures, open: open[a.AgentID], refused: a.ToolRefusals, undecided: a.ToolsUndecided,
+				returned: a.ToolSuccesses + a.ToolFailures, failed: a.ToolFailures, open: open[a.AgentID],
+				refused: a.ToolRefusals, undecided: a.ToolsUndecided,
 				all: a.ToolCalls,
 			})
 			tokens, cost := a.Usage.Total()
@@ -654,7 +658,8 @@ func runVerdict(s *agentevents.RunSnapshot) verdict {
 	default:
 		return undecided
 	}
-	if v := verdicts[endword.Of(s.SessionStatus)]; (v != undecided || s.Status == agentevents.RunStatusEnded) && !s.SessionEndedAt.IsZero() {
+	if v := verdicts[endword.Of(s.SessionStatus)]; (v != undecided || s.Status == agentevents.RunStatusEnded) &&
+		!s.SessionEndedAt.IsZero() {
 		return v
 	}
 	top := func(a *agentevents.AgentSnapshot) bool { return a.ParentAgentID == "" }

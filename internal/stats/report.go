@@ -21,7 +21,7 @@ type Report struct {
 	Agents      int                           `json:"agents"`              // agents of all runs
 	CostRuns    int                           `json:"costRuns"`            // runs whose cost is known
 	Undecided   int                           `json:"tasksUndecided"`      // tasks that may go on, or ended with an unknown word
-	EndWords    map[string]int                `json:"endWords,omitzero"`   // those words of runs, and how many runs have each; at most 32 words
+	EndWords    map[string]int                `json:"endWords,omitzero"`   // the number of runs by such a word; at most 32 words
 	Unanswered  int                           `json:"approvalsUnanswered"` // requests that nobody answered
 	Handoffs    int                           `json:"handoffs"`            // handoffs and requests for them
 	Issues      int                           `json:"issues"`              // issues that verifiers found
@@ -30,7 +30,7 @@ type Report struct {
 	StatedAudits int64                 `json:"statedAudits,omitzero"`
 	Compactions  int                   `json:"compactions"`       // of contexts; some may not state tokens
 	Events       int                   `json:"events"`            // events of the log
-	Repeated     int                   `json:"eventsRepeated"`    // events left out, because their sequence does not follow the sequences of their run
+	Repeated     int                   `json:"eventsRepeated"`    // events left out: their sequence does not follow their run's
 	FindingRate  Metric                `json:"findingRate"`       // runs with a finding of package findings / runs
 	Findings     map[findings.Kind]int `json:"findings,omitzero"` // number of findings by kind
 
@@ -138,7 +138,8 @@ func (t Tokens) All() int64 {
 
 func (t *Tokens) add(u agentevents.Usage) {
 	t.Input, t.Output = view.Plus(t.Input, u.InputTokens), view.Plus(t.Output, u.OutputTokens)
-	t.CacheWrite, t.CacheRead = view.Plus(t.CacheWrite, u.CacheCreationInputTokens.V), view.Plus(t.CacheRead, u.CacheReadInputTokens.V)
+	t.CacheWrite, t.CacheRead = view.Plus(t.CacheWrite, u.CacheCreationInputTokens.V),
+		view.Plus(t.CacheRead, u.CacheReadInputTokens.V)
 	t.Reasoning = view.Plus(t.Reasoning, u.ReasoningOutputTokens.V)
 	all := view.Tokens(u)
 	u.TotalTokens.V = 0
@@ -155,8 +156,10 @@ func (c *Collector) Report() *Report {
 	}
 	t := &c.total
 	r := &Report{
-		Figures: t.figures(), Statuses: c.statuses, RunDuration: spread(c.lasted), Sessions: t.sessions, Agents: t.agents, CostRuns: t.costRuns,
-		Undecided: t.tasks[undecided], EndWords: c.endWords, Unanswered: t.unanswered, Handoffs: t.handoffs, Issues: c.issues, StatedAudits: c.audits, Compactions: t.compactions,
+		Figures: t.figures(), Statuses: c.statuses, RunDuration: spread(c.lasted), Sessions: t.sessions,
+		Agents: t.agents, CostRuns: t.costRuns,
+		Undecided: t.tasks[undecided], EndWords: c.endWords, Unanswered: t.unanswered, Handoffs: t.handoffs,
+		Issues: c.issues, StatedAudits: c.audits, Compactions: t.compactions,
 		Events: c.events, Repeated: c.repeated,
 	}
 	r.ToolCalls = cmp.Or(r.ToolCalls, &Calls{})
@@ -199,7 +202,8 @@ func (b *table) figures() Table {
 		groups = append(groups, g)
 	}
 	slices.SortFunc(groups, func(a, b Group) int {
-		return cmp.Or(a.weigh(&b.Figures), strings.Compare(a.Name, b.Name), strings.Compare(a.Model, b.Model), strings.Compare(a.Tool, b.Tool))
+		return cmp.Or(a.weigh(&b.Figures), strings.Compare(a.Name, b.Name), strings.Compare(a.Model, b.Model),
+			strings.Compare(a.Tool, b.Tool))
 	})
 	return Table{b.by, groups}
 }
@@ -261,7 +265,8 @@ func (c calls) figures() *Calls {
 	if c == (calls{}) {
 		return nil
 	}
-	return &Calls{c.all, c.returned, c.failed, c.open, c.refused, c.undecided, quotient(milliseconds(c.last), float64(c.timed)).Value, c.times.spread(), c.unlogged}
+	return &Calls{c.all, c.returned, c.failed, c.open, c.refused, c.undecided,
+		quotient(milliseconds(c.last), float64(c.timed)).Value, c.times.spread(), c.unlogged}
 }
 
 func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }

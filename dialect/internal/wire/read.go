@@ -60,7 +60,8 @@ type Spelling struct {
 }
 
 // Decode appends the event of a line, which read reads into an empty event.
-func Decode(dst []agentevents.Event, line []byte, read func(line string, ev *agentevents.Event) error) ([]agentevents.Event, error) {
+func Decode(dst []agentevents.Event, line []byte,
+	read func(line string, ev *agentevents.Event) error) ([]agentevents.Event, error) {
 	dst = append(dst, agentevents.Event{}) // an event is large: read it in place
 	if err := read(string(line), &dst[len(dst)-1]); err != nil {
 		return dst[:len(dst)-1], err
@@ -106,7 +107,8 @@ func (r *Reader) Read(text string, ev *agentevents.Event) error {
 		return err
 	}
 	if r.Type == "" && !f.Loose {
-		return &jsonwire.SyntaxError{Offset: max(0, strings.LastIndexByte(text, '}')), Msg: fmt.Sprintf("the member %q is missing or empty", f.typ.Name)}
+		return &jsonwire.SyntaxError{Offset: max(0, strings.LastIndexByte(text, '}')),
+			Msg: fmt.Sprintf("the member %q is missing or empty", f.typ.Name)}
 	}
 	return nil
 }
@@ -454,7 +456,8 @@ func (r *Reader) BreakAt(pointer string, rule agentevents.Rule, detail string) {
 func (r *Reader) Check() error {
 	broken := r.broken
 	if broken == nil && r.F.Own != nil && !r.F.types[r.Type] && r.F.Own(r.Type) {
-		broken = &agentevents.RuleError{Rule: r.F.Type, Pointer: "/" + r.F.typ.Name, Detail: jsonwire.Word(r.Type) + " is not a type of the document"}
+		broken = &agentevents.RuleError{Rule: r.F.Type, Pointer: "/" + r.F.typ.Name,
+			Detail: jsonwire.Word(r.Type) + " is not a type of the document"}
 	}
 	if r.lacks != "" {
 		broken = &agentevents.RuleError{Rule: cmp.Or(r.lacked.Rule, r.F.Required), Pointer: r.lacks, Detail: "is required"}
@@ -467,7 +470,8 @@ func (r *Reader) Check() error {
 
 // Refused gives a broken rule the position of the line.
 func (r *Reader) Refused(broken *agentevents.RuleError) error {
-	broken.Kind, broken.RunID, broken.AgentID, broken.Sequence = agentevents.Kind(r.Type), r.Ev.RunID, r.Ev.AgentID, r.Numbers.Peek(r.Ev.RunID)
+	broken.Kind, broken.RunID, broken.AgentID, broken.Sequence = agentevents.Kind(r.Type), r.Ev.RunID,
+		r.Ev.AgentID, r.Numbers.Peek(r.Ev.RunID)
 	broken.EventID = r.Ev.ID
 	return broken
 }

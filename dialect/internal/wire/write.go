@@ -576,7 +576,8 @@ func (w *Writer) Broken() bool { return w.broken != nil }
 func (w *Writer) Refused(rule agentevents.Rule, pointer, detail string) error {
 	ev := w.Ev
 	return &agentevents.RuleError{
-		Rule: rule, Kind: ev.Kind(), RunID: ev.RunID, AgentID: ev.AgentID, EventID: ev.ID, Sequence: ev.Sequence, Pointer: pointer, Detail: detail,
+		Rule: rule, Kind: ev.Kind(), RunID: ev.RunID, AgentID: ev.AgentID, EventID: ev.ID, Sequence: ev.Sequence,
+		Pointer: pointer, Detail: detail,
 	}
 }
 

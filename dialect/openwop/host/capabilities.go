@@ -126,7 +126,8 @@ func (d Discovery) MarshalJSON() ([]byte, error) {
 	if c := d.Agents; c != nil {
 		a := wireAgents{
 			ReasoningEvents: agentevents.Some(c.ReasoningEvents), ToolEvents: agentevents.Some(c.ToolEvents),
-			HandoffEvents: agentevents.Some(c.HandoffEvents), DecisionEvents: agentevents.Some(c.DecisionEvents), MemoryBackends: c.MemoryBackends,
+			HandoffEvents: agentevents.Some(c.HandoffEvents), DecisionEvents: agentevents.Some(c.DecisionEvents),
+			MemoryBackends: c.MemoryBackends,
 		}
 		a.Reasoning.TokenLimit, a.Reasoning.Streaming = c.TokenLimit, c.Streaming
 		doc.Capabilities.Agents = &a
@@ -159,8 +160,10 @@ func (d *Discovery) UnmarshalJSON(text []byte) error {
 	flags := a.Supported.OK || a.ReasoningEvents.OK || a.ToolEvents.OK || a.HandoffEvents.OK || a.DecisionEvents.OK
 	all := a.Supported.V || a == doc.Agents && !flags
 	c := &Capabilities{
-		ReasoningEvents: all || a.ReasoningEvents.V, ToolEvents: all || a.ToolEvents.V, HandoffEvents: all || a.HandoffEvents.V,
-		DecisionEvents: all || a.DecisionEvents.V, MemoryBackends: a.MemoryBackends, Streaming: a.Reasoning.Streaming, TokenLimit: a.Reasoning.TokenLimit,
+		ReasoningEvents: all || a.ReasoningEvents.V, ToolEvents: all || a.ToolEvents.V, HandoffEvents: all ||
+			a.HandoffEvents.V,
+		DecisionEvents: all || a.DecisionEvents.V, MemoryBackends: a.MemoryBackends, Streaming: a.Reasoning.Streaming,
+		TokenLimit: a.Reasoning.TokenLimit,
 	}
 	for i, name := range c.MemoryBackends {
 		if name == "long-term" {

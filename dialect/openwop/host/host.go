@@ -73,13 +73,16 @@ func (h *Host) Guard(ev agentevents.Event) *agentevents.RuleError {
 	if c := h.Capabilities; c != nil {
 		if name, on := c.gate(ev.Payload); !on {
 			return &agentevents.RuleError{
-				Rule: RuleCapability, Subject: "capability " + name, State: "not declared", Detail: "a host must not emit events of a capability that it does not declare",
+				Rule: RuleCapability, Subject: "capability " + name, State: "not declared",
+				Detail: "a host must not emit events of a capability that it does not declare",
 			}
 		}
 	}
-	if p, ok := ev.Payload.(*agentevents.ToolReturned); ok && p.Error.OK && (p.Result != "" || p.Status == agentevents.ToolStatusOK) {
+	if p, ok := ev.Payload.(*agentevents.ToolReturned); ok && p.Error.OK &&
+		(p.Result != "" || p.Status == agentevents.ToolStatusOK) {
 		return &agentevents.RuleError{
-			Rule: openwop.RuleResult, Subject: "call " + jsonwire.Brief(p.CallID), Detail: "it has an error beside a result or the status ok; legal: a result on success, an error on failure",
+			Rule: openwop.RuleResult, Subject: "call " + jsonwire.Brief(p.CallID),
+			Detail: "it has an error beside a result or the status ok; legal: a result on success, an error on failure",
 		}
 	}
 	agents, tools := toolCalls(&ev)
@@ -87,7 +90,8 @@ func (h *Host) Guard(ev agentevents.Event) *agentevents.RuleError {
 		for _, toolID := range tools {
 			if !h.ToolAllowed(agentID, toolID) {
 				return &agentevents.RuleError{
-					Rule: RuleToolAllowed, Subject: "tool " + jsonwire.Brief(toolID), Detail: "it is not among the tools that the agent may use",
+					Rule: RuleToolAllowed, Subject: "tool " + jsonwire.Brief(toolID),
+					Detail: "it is not among the tools that the agent may use",
 				}
 			}
 		}
@@ -109,7 +113,8 @@ func toolCalls(ev *agentevents.Event) (agents, tools []string) {
 		// Its line names agent and tool in the payload, and the tool by either name.
 		// It does not show whether a return has a call.
 		text := func(name string) string { return jsonwire.Text(jsonwire.Member(string(p.Raw), name)) }
-		if kind := gated(p); kind == agentevents.KindToolCalled || kind == agentevents.KindToolReturned && !refused(agentevents.ToolStatus(text("status"))) {
+		if kind := gated(p); kind == agentevents.KindToolCalled ||
+			kind == agentevents.KindToolReturned && !refused(agentevents.ToolStatus(text("status"))) {
 			tools = []string{text("toolName"), text("toolId")}
 			return []string{ev.AgentID, text("agentId")}, slices.DeleteFunc(tools, func(tool string) bool { return tool == "" })
 		}
@@ -185,7 +190,8 @@ func (h *Host) Follow(ev agentevents.Event) []agentevents.Event {
 		return nil // NaN is not below
 	}
 	next := agentevents.Event{Scope: ev.Scope, AgentID: ev.AgentID, Marks: ev.Marks & agentevents.MarkLate}
-	question := "The agent " + strconv.Quote(ev.AgentID) + " decided with confidence " + number(p.Confidence.V) + ", below " + number(threshold) + ". Go on?"
+	question := "The agent " + strconv.Quote(ev.AgentID) + " decided with confidence " + number(p.Confidence.V) +
+		", below " + number(threshold) + ". Go on?"
 	switch {
 	case h.Profile != openwop.RFC0002:
 		return suspended(h.Profile, ev, next, p, threshold)
@@ -208,23 +214,28 @@ func (h *Host) Follow(ev agentevents.Event) []agentevents.Event {
 
 // suspended returns the action of the published contract. next has no payload
 // yet.
-func suspended(profile openwop.Profile, ev, next agentevents.Event, p *agentevents.AgentDecided, threshold float64) []agentevents.Event {
+func suspended(profile openwop.Profile, ev, next agentevents.Event, p *agentevents.AgentDecided,
+	threshold float64) []agentevents.Event {
 	// A suspension without a node tells a reader of the log nothing, and one node
 	// for all such decisions would mix them up.
 	next.NodeID = cmp.Or(ev.NodeID, ev.AgentID, "unknown")
 	id := jsonwire.Quote(escalationID(profile, ev))
-	data := `"threshold":` + number(threshold) + `,"observed":` + number(p.Confidence.V) + `,"decision":` + cmp.Or(string(p.Decision), "null") + "}"
+	data := `"threshold":` + number(threshold) + `,"observed":` + number(p.Confidence.V) + `,"decision":` +
+		cmp.Or(string(p.Decision), "null") + "}"
 	if profile == openwop.SchemaV1 {
 		// The first edition of SchemaV1 has no kind low-confidence. The agent is
 		// the agent of the event.
-		next.Payload = &agentevents.NodeSuspended{Reason: openwop.ReasonLowConfidence, Details: agentevents.JSON(`{"interruptId":` + id + `,` + data)}
+		next.Payload = &agentevents.NodeSuspended{Reason: openwop.ReasonLowConfidence,
+			Details: agentevents.JSON(`{"interruptId":` + id + `,` + data)}
 		return []agentevents.Event{next}
 	}
 	asked := next
 	asked.AgentID = "" // the line has the agent only in the data, in the profile's form
-	asked.Payload = &agentevents.Unknown{Type: "interrupt.requested", Raw: agentevents.JSON(`{"kind":"` + openwop.ReasonLowConfidence + `","key":` + id +
-		`,"data":{"agentId":` + jsonwire.Quote(openwop.NormalizeID(openwop.SchemaV2, openwop.HandoffID, cmp.Or(ev.AgentID, openwop.CoreSystem))) + `,` + data + "}")}
-	next.Payload = &agentevents.NodeSuspended{Reason: openwop.ReasonLowConfidence, Details: agentevents.JSON(`{"interruptId":` + id + `,"kind":"` + openwop.ReasonLowConfidence + `"}`)}
+	asked.Payload = &agentevents.Unknown{Type: "interrupt.requested",
+		Raw: agentevents.JSON(`{"kind":"` + openwop.ReasonLowConfidence + `","key":` + id +
+			`,"data":{"agentId":` + jsonwire.Quote(openwop.NormalizeID(openwop.SchemaV2, openwop.HandoffID, cmp.Or(ev.AgentID, openwop.CoreSystem))) + `,` + data + "}")}
+	next.Payload = &agentevents.NodeSuspended{Reason: openwop.ReasonLowConfidence,
+		Details: agentevents.JSON(`{"interruptId":` + id + `,"kind":"` + openwop.ReasonLowConfidence + `"}`)}
 	return []agentevents.Event{asked, next}
 }
 

@@ -38,10 +38,12 @@ func ParseManifest(text []byte) (agentevents.AgentRef, Manifest, error) {
 	}
 	id := jsonwire.Text(jsonwire.Member(raw, "agentId"))
 	if of, ok := ParseAgentID(id); !ok || !of.Manifest() || !openwop.ValidID(openwop.SchemaV1, openwop.AgentID, id) {
-		return agentevents.AgentRef{}, Manifest{}, &agentevents.RuleError{Rule: openwop.RuleID, Pointer: "/agentId", Detail: jsonwire.Brief(id) +
-			" is not the id of an agent with a manifest; legal: core.<name>, or <tier>.<org>.<pack>.<agent> with the tier vendor, community, private or local"}
+		return agentevents.AgentRef{}, Manifest{},
+			&agentevents.RuleError{Rule: openwop.RuleID, Pointer: "/agentId", Detail: jsonwire.Brief(id) +
+				" is not the id of an agent with a manifest; legal: core.<name>, or <tier>.<org>.<pack>.<agent> with the tier vendor, community, private or local"}
 	}
-	ref := agentevents.AgentRef{AgentID: id, ModelClass: agentevents.ModelClass(jsonwire.Text(jsonwire.Member(raw, "modelClass")))}
+	ref := agentevents.AgentRef{AgentID: id,
+		ModelClass: agentevents.ModelClass(jsonwire.Text(jsonwire.Member(raw, "modelClass")))}
 	m := Manifest{HarnessRole: jsonwire.Text(jsonwire.Member(raw, "harnessRole"))}
 	if list := jsonwire.Member(raw, "toolAllowlist"); list != "" {
 		m.Tools = []string{}
@@ -49,7 +51,8 @@ func ParseManifest(text []byte) (agentevents.AgentRef, Manifest, error) {
 			m.Tools = append(m.Tools, jsonwire.Text(raw))
 		}
 	}
-	if v, err := strconv.ParseFloat(jsonwire.Member(jsonwire.Member(raw, "confidence"), "defaultThreshold"), 64); err == nil && isConfidence(v) {
+	if v, err := strconv.ParseFloat(jsonwire.Member(jsonwire.Member(raw, "confidence"), "defaultThreshold"),
+		64); err == nil && isConfidence(v) {
 		m.Threshold = agentevents.Some(v)
 	}
 	return ref, m, nil

@@ -72,7 +72,8 @@ type Snapshot struct {
 // channel [openwop.MessageChannel].
 func Of(r *agentevents.RunSnapshot) (Snapshot, error) {
 	s := Snapshot{
-		RunID: r.RunID, WorkflowID: r.WorkflowID, Status: statusOf(r), CurrentNodeID: r.CurrentNodeID, StartedAt: r.StartedAt, CompletedAt: r.CompletedAt,
+		RunID: r.RunID, WorkflowID: r.WorkflowID, Status: statusOf(r), CurrentNodeID: r.CurrentNodeID,
+		StartedAt: r.StartedAt, CompletedAt: r.CompletedAt,
 		Agent: r.Agent, Error: r.Error,
 	}
 	if s.CurrentNodeID == "" && len(r.Suspended) == 1 {
@@ -173,7 +174,8 @@ func metrics(r *agentevents.RunSnapshot) agentevents.JSON {
 	if cost.Object() == "" {
 		return ""
 	}
-	if d := r.CompletedAt.Sub(r.StartedAt); agentevents.TimeKnown(r.StartedAt) && agentevents.TimeKnown(r.CompletedAt) && d >= 0 {
+	if d := r.CompletedAt.Sub(r.StartedAt); agentevents.TimeKnown(r.StartedAt) &&
+		agentevents.TimeKnown(r.CompletedAt) && d >= 0 {
 		cost.Add("duration_ms", strconv.FormatInt(d.Milliseconds(), 10))
 	}
 	return `{"openwopCost":` + cost.Object() + "}"
@@ -269,7 +271,8 @@ func (s *Snapshot) parse(r *wire.Reader, at any) (err error) {
 func snapshotError(raw string, at int) (info agentevents.Opt[agentevents.ErrorInfo], more agentevents.JSON, err error) {
 	of, _, _ := schemas.Table(schemas.RFC0002)["snapshot"].Member("error")
 	if fault := of.Check(raw); fault != nil {
-		return info, "", &jsonwire.SyntaxError{Offset: at, Msg: "found another value than an error: " + strings.TrimPrefix(fault.Pointer+" ", "/") + fault.Detail}
+		return info, "", &jsonwire.SyntaxError{Offset: at,
+			Msg: "found another value than an error: " + strings.TrimPrefix(fault.Pointer+" ", "/") + fault.Detail}
 	}
 	info.OK = true
 	var rest dialect.Unknowns

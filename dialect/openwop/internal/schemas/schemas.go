@@ -102,7 +102,8 @@ func Breach(v Version, at string, f *facts.Fault) *agentevents.RuleError {
 	rule, detail := breaches[f.Breach], f.Detail
 	id, legal := jsonwire.Text(f.Value), legalText(v, f.Of)
 	switch {
-	case !strings.HasPrefix(f.Value, `"`) || legal == "" || f.Breach != facts.Pattern && (f.Breach != facts.Range || !isID(at)):
+	case !strings.HasPrefix(f.Value, `"`) || legal == "" ||
+		f.Breach != facts.Pattern && (f.Breach != facts.Range || !isID(at)):
 	case f.Breach == facts.Pattern && strings.Contains(f.Of.Pattern(), "|"): // a list with open ends
 		rule, detail = RuleEnum, jsonwire.Word(id)+" is not "+legal
 	case id == "":
@@ -114,7 +115,8 @@ func Breach(v Version, at string, f *facts.Fault) *agentevents.RuleError {
 }
 
 var breaches = [...]agentevents.Rule{
-	facts.Type: RuleForm, facts.Range: RuleRange, facts.Pattern: RuleForm, facts.Word: RuleEnum, facts.Closed: RuleClosed, facts.Required: RuleRequired,
+	facts.Type: RuleForm, facts.Range: RuleRange, facts.Pattern: RuleForm, facts.Word: RuleEnum,
+	facts.Closed: RuleClosed, facts.Required: RuleRequired,
 }
 
 // isID reports whether the member at a pointer is an id.
@@ -159,7 +161,8 @@ func Declared(s *facts.Schema, at, raw string, drop func(pointer, why string)) s
 	return trimmed(s, at, raw, func(*facts.Schema, bool, string) string { return "" }, drop)
 }
 
-func trimmed(s *facts.Schema, at, raw string, odd func(of *facts.Schema, need bool, raw string) string, drop func(pointer, why string)) string {
+func trimmed(s *facts.Schema, at, raw string, odd func(of *facts.Schema, need bool, raw string) string,
+	drop func(pointer, why string)) string {
 	s = s.Choice(raw)
 	raw = EditedList(raw, func(i int, raw string) string {
 		return trimmed(s.Element(), at+"/"+strconv.Itoa(i), raw, odd, drop)

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/dialect/internal/recent"
 )
 
 // Calls remembers tool calls until they return, for documents that write a call
@@ -20,7 +21,7 @@ type Calls struct {
 type callKey struct{ run, agent, call string }
 
 // MaxCalls is the highest number of open calls.
-const MaxCalls = 1 << 14
+const MaxCalls = recent.Max
 
 const maxFree = 16
 

@@ -3,6 +3,7 @@ package dialect
 import (
 	"strings"
 
+	"github.com/agentevents/agentevents/dialect/internal/recent"
 	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
@@ -67,10 +68,10 @@ func mix(x uint64) uint64 {
 	return x ^ x>>31
 }
 
-// Numbers gives the events of each run sequence numbers from 0. The zero Numbers
-// is ready.
+// Numbers gives the events of each run sequence numbers from 0. It forgets a run after [MaxCalls]
+// others or more. The zero Numbers is ready.
 type Numbers struct {
-	runs map[string]*numbered
+	runs recent.Map[string, *numbered] // the latest; one that is used stays
 	last *numbered
 }
 
@@ -82,7 +83,7 @@ type numbered struct {
 // Peek returns the number that Next would return, without using it up. It is the
 // number to report for a line that is refused.
 func (n *Numbers) Peek(runID string) uint64 {
-	if p := n.runs[runID]; p != nil {
+	if p := n.runs.Of(runID); p != nil {
 		return p.next
 	}
 	return 0
@@ -91,12 +92,9 @@ func (n *Numbers) Peek(runID string) uint64 {
 // Next returns the next number of a run.
 func (n *Numbers) Next(runID string) uint64 {
 	if p := n.last; p == nil || p.run != runID {
-		if n.last = n.runs[runID]; n.last == nil {
-			if n.runs == nil {
-				n.runs = map[string]*numbered{}
-			}
+		if n.last, _ = n.runs.Use(runID); n.last == nil {
 			n.last = &numbered{run: strings.Clone(runID)} // do not keep the whole line alive
-			n.runs[n.last.run] = n.last
+			n.runs.Set(n.last.run, n.last)
 		}
 	}
 	n.last.next++

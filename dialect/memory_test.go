@@ -1,8 +1,11 @@
 package dialect_test
 
 import (
+	"bytes"
 	"errors"
+	"os"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -12,6 +15,7 @@ import (
 	"github.com/agentevents/agentevents/dialect"
 	"github.com/agentevents/agentevents/dialect/agui"
 	"github.com/agentevents/agentevents/dialect/dialecttest"
+	"github.com/agentevents/agentevents/internal/scale"
 )
 
 // An encoder that waits for the next event keeps nothing of a long one that it has written,
@@ -71,6 +75,51 @@ func TestEncodersKeepNoLongEvent(t *testing.T) {
 				}
 				require.Less(t, heap()-was, int64(most))
 				runtime.KeepAlive(enc)
+			})
+		}
+	}
+}
+
+// The memory of an encoder and a decoder does not grow with the log, however many things begin
+// and never end. The usual run looks at one format for each shape, the long run at all.
+func TestMemoryIsBounded(t *testing.T) {
+	const n, most = 4 * dialect.MaxCalls, 512 << 10
+	heap := func() int64 {
+		var m runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&m)
+		return int64(m.HeapAlloc)
+	}
+	list, long := formats(), os.Getenv("AGENTEVENTS_LONG") != ""
+	for i, name := range []string{"agents", "blocks", "open calls", "open model calls", "approvals", "handoffs", "turns", "nodes", "executions of one node", "runs", "ended runs"} {
+		at := slices.IndexFunc(scale.Shapes(), func(s scale.Shape) bool { return s.Name == name })
+		for j, f := range list {
+			if !long && j != i%len(list) || f.name == "agui" && slices.Contains([]string{"blocks", "runs", "ended runs"}, name) {
+				continue // AG-UI wants ids of messages that are unique, and its runs wait for each other
+			}
+			t.Run(f.name+"/"+name, func(t *testing.T) {
+				enc, dec := f.suite.Encoder(), f.suite.Decoder()
+				log := scale.Shapes()[at].Log(n)
+				events := bytes.Count(log, []byte("\n"))
+				var text []byte
+				var decoded []agentevents.Event
+				var peaks [4]int64 // of each quarter of the log
+				k := 0
+				for ev, err := range agentevents.NewReader(bytes.NewReader(log), agentevents.ReaderOptions{}).All() {
+					require.NoError(t, err)
+					text, _ = enc.Append(text[:0], ev)
+					for line := range bytes.Lines(text) {
+						decoded, _ = dec.Decode(decoded[:0], bytes.TrimSuffix(line, []byte("\n")))
+					}
+					if quarter := k * 4 / events; k%(events/32) == 0 {
+						clear(decoded)
+						peaks[quarter] = max(peaks[quarter], heap())
+					}
+					k++
+				}
+				require.Less(t, peaks[3]-peaks[2], int64(most), "%d", peaks)
+				runtime.KeepAlive(enc)
+				runtime.KeepAlive(dec)
 			})
 		}
 	}

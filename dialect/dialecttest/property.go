@@ -116,7 +116,7 @@ func (d *Dialect) checkWritten(r *report, log string, events []agentevents.Event
 	d.checkStrict(r, log, t.text)
 }
 
-// checkStrict compares the faults of lines with those of the lines that are written of them.
+// checkStrict compares the faults that a strict decoder finds in lines and in the lines written for them.
 func (d *Dialect) checkStrict(r *report, log, written string) {
 	if d.Strict == nil {
 		return

@@ -24,12 +24,13 @@ import (
 // that never returns is dropped and listed. Where an event lacks a required
 // member, the encoder makes it up from the log so far and lists it: the agent's
 // current step, its totals, the time since its start. Agents without an id are named
-// after their nodes ([dialect.Names]), and end when these fail. It keeps a few numbers for every agent of every run.
+// after their nodes ([dialect.Names]), and end when these fail. It keeps a few numbers for each of the
+// latest agents, as [dialect.MaxCalls] bounds it.
 type Encoder struct {
 	w       wire.Writer
 	measure *dialect.Measure // nil: the losses are not asked for
 	reads   Decoder          // reads the lines for it
-	agents  map[agentKey]*agentState
+	agents  wire.Recent[agentKey, *agentState]
 	a       *agentState // the agent of the current event
 	names   dialect.Names
 	calls   dialect.Calls // the calls that have not returned
@@ -140,13 +141,10 @@ func (e *Encoder) agent(ev *agentevents.Event) *agentState {
 	if e.a != nil && e.a.key == key {
 		return e.a
 	}
-	a := e.agents[key]
+	a, _ := e.agents.Use(key)
 	if a == nil {
-		if e.agents == nil {
-			e.agents = map[agentKey]*agentState{}
-		}
 		a = &agentState{key: agentKey{strings.Clone(key.run), strings.Clone(key.agent)}} // copies do not keep the line alive
-		e.agents[a.key] = a
+		e.agents.Set(a.key, a)
 	}
 	return a
 }

@@ -62,7 +62,7 @@ type Encoder struct {
 	ofNode        bool // the agent of the event is its node
 	names         dialect.Names
 	handoffs      wire.Recent[scope, []pair] // the open ones of a handoff id
-	called        map[scope]string           // the ids by which span lines call agents that are known by their spans
+	called        wire.Recent[scope, string] // the ids by which span lines call agents that are known by their spans
 	line          []byte                     // in a frame
 	read          []agentevents.Event
 	*boundary     // of the line that is written: own, or compared
@@ -150,16 +150,14 @@ func (e *Encoder) idOf(ev *agentevents.Event, agent string) string {
 	key := scope{ev.RunID, agent}
 	switch row := format.Row(ev.Kind()); ev.Payload.(type) {
 	case *agentevents.AgentStarted, *agentevents.AgentEnded:
-		return cmp.Or(e.called[key], agent)
+		return cmp.Or(e.called.Of(key), agent)
 	default:
 		if ev.AgentID != "" && row != nil && row.Type == "span" && (ev.SpanID == agent || ev.ParentSpanID == agent) {
-			if e.called == nil {
-				e.called = map[scope]string{}
-			}
-			e.called[scope{strings.Clone(ev.RunID), strings.Clone(agent)}] = strings.Clone(ev.AgentID)
+			e.called.Set(scope{strings.Clone(ev.RunID), strings.Clone(agent)}, strings.Clone(ev.AgentID))
 		}
 	}
-	ev.AgentID = cmp.Or(e.called[key], agent)
+	called, _ := e.called.Use(key)
+	ev.AgentID = cmp.Or(called, agent)
 	return ev.AgentID
 }
 

@@ -55,9 +55,11 @@ func (s spanID) text() string {
 
 // roots are the runs in which the root agent has a line of its own. In others nobody knows
 // of it: agents that are written without a parent have none.
-type roots map[string]struct{}
+type roots struct {
+	runs wire.Recent[string, struct{}]
+}
 
-func (r roots) have(run string) bool { _, ok := r[run]; return ok }
+func (r *roots) have(run string) bool { _, ok := r.runs.Use(run); return ok }
 
 // note notes whose line that of an event is.
 func (r *roots) note(ev *agentevents.Event) {
@@ -70,10 +72,7 @@ func (r *roots) note(ev *agentevents.Event) {
 		}
 	}
 	if (ev.AgentID == "" || ev.AgentID == Root) && !r.have(ev.RunID) {
-		if *r == nil {
-			*r = roots{}
-		}
-		(*r)[strings.Clone(ev.RunID)] = struct{}{}
+		r.runs.Set(strings.Clone(ev.RunID), struct{}{})
 	}
 }
 

@@ -12,7 +12,6 @@ import (
 
 	"github.com/agentevents/agentevents"
 	"github.com/agentevents/agentevents/dialect"
-	"github.com/agentevents/agentevents/dialect/internal/wire"
 )
 
 // Attributes of a wrong type come back unchanged.
@@ -209,7 +208,7 @@ func TestOpenSpansAreBounded(t *testing.T) {
 	d, e := NewDecoder(testOptions), NewEncoder(encoderOptions)
 	start := spanLine("tool_call", "start", "tool.x", "null", "null", "null", `{"tool_name":"x","call_id":"c0"}`)
 	var out []byte
-	const maxOpen = wire.MaxRecent / 2 // each span has two keys
+	const maxOpen = dialect.MaxCalls / 2 // each span has two keys
 	for i := range 5 * maxOpen {
 		events, err := d.Decode(nil, []byte(strings.NewReplacer("a1b2c3d4e5f6", "s"+strconv.Itoa(i), `"c0"`, `"c`+strconv.Itoa(i)+`"`).Replace(start)))
 		require.NoError(t, err)
@@ -217,7 +216,7 @@ func TestOpenSpansAreBounded(t *testing.T) {
 		require.NoError(t, err)
 	}
 	for _, o := range []*opens{&d.open, &e.open, &e.check.open} {
-		require.LessOrEqual(t, o.others.Len(), 2*wire.MaxRecent)
+		require.LessOrEqual(t, o.others.Len(), 2*dialect.MaxCalls)
 		require.LessOrEqual(t, len(o.recent), maxRecent)
 	}
 	// A call does not get the id of a call that is open, not even of an old one.

@@ -38,7 +38,7 @@ type Decoder struct {
 	doc  *document
 	r    wire.Reader
 	open interrupts
-	runs map[string]*runState
+	runs wire.Recent[string, *runState]
 
 	alone   bool // the rules over several lines are left out
 	scratch []byte
@@ -67,7 +67,7 @@ func NewDecoder(o Options) *Decoder {
 	}
 	doc := documentOf(o.Profile)
 	o.Profile = doc.p
-	d := &Decoder{o: o, doc: doc, r: wire.Reader{F: doc.Format, Strict: o.Strict}, runs: map[string]*runState{}}
+	d := &Decoder{o: o, doc: doc, r: wire.Reader{F: doc.Format, Strict: o.Strict}}
 	d.r.Doc = d
 	return d
 }

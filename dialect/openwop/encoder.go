@@ -37,13 +37,13 @@ type Encoder struct {
 	doc     *document
 	w       wire.Writer
 	calls   wire.Recent[subject, opened] // open calls
-	runs    map[string]*lined
+	runs    wire.Recent[string, *lined]
 	deltas  wire.Recent[subject, index] // by block
 	open    interrupts
-	measure *dialect.Measure  // nil: the losses are not asked for
-	reads   *Decoder          // reads the lines for it
-	shift   map[string]uint64 // by run: the number of lines added by events that became two
-	names   dialect.Names     // of agents without an id
+	measure *dialect.Measure            // nil: the losses are not asked for
+	reads   *Decoder                    // reads the lines for it
+	shift   wire.Recent[string, uint64] // by run: the number of lines added by events that became two
+	names   dialect.Names               // of agents without an id
 
 	// The line that is written.
 	k        remarks
@@ -114,7 +114,6 @@ func NewEncoder(o EncoderOptions) *Encoder {
 	doc := documentOf(o.Profile)
 	e := &Encoder{
 		p: doc.p, doc: doc, w: wire.Writer{F: doc.Format},
-		runs: map[string]*lined{}, shift: map[string]uint64{},
 	}
 	if !o.Fast {
 		e.reads = NewDecoder(Options{Profile: o.Profile})
@@ -152,7 +151,7 @@ func (e *Encoder) append(dst []byte, ev agentevents.Event) ([]byte, error) {
 	}
 	e.eventID, e.nodeID = e.own.eventID, e.own.nodeID
 	if p, ok := ev.Payload.(*agentevents.ToolReturned); ok && isSplit(p) {
-		e.shift[ev.RunID]++
+		e.shift.Set(strings.Clone(ev.RunID), e.shift.Of(ev.RunID)+1)
 	}
 	e.note(&ev)
 	return dst, nil
@@ -265,7 +264,7 @@ func (l *lines) NameOf(m *wire.Member) string {
 const inError = "/payload/error/"
 
 func (l *lines) Reread(w *wire.Writer, line string) error {
-	if len(l.shift) > 0 {
+	if l.shift.Len() > 0 {
 		return dialect.ErrNoCounterpart
 	}
 	// A line may keep the rules of another profile only, unless it was read under this one.

@@ -525,7 +525,7 @@ type sequenceForm struct{}
 
 func (sequenceForm) Append(w *wire.Writer, dst []byte, _ *wire.Member, at any) ([]byte, bool) {
 	e := encoderOf(w)
-	shift := e.shift[w.Ev.RunID]
+	shift, _ := e.shift.Use(w.Ev.RunID)
 	if e.returned {
 		shift++
 	}

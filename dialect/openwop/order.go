@@ -16,9 +16,9 @@ import (
 type lined struct {
 	begun, ended bool
 	orchestrator string
-	nodes        map[string]nodeState
-	running      map[string]string // executions of nodes that run
-	names        map[string]string // nodes that stand for executions beside another one
+	nodes        wire.Recent[string, nodeState]
+	running      wire.Recent[string, string] // executions of nodes that run
+	names        wire.Recent[string, string] // nodes that stand for executions beside another one
 	blocks       []openBlock
 }
 
@@ -46,14 +46,14 @@ func (e *Encoder) order(w *wire.Writer, typ string) error {
 	if used != nil && (used.Cumulative || used.Partial) { // readers add the lines up
 		return outOfOrder(string(agentevents.KindUsageObserved) + " is a running total or partial, and a line has the amount of one call")
 	}
-	r := e.runs[w.Ev.RunID]
+	r := e.runs.Of(w.Ev.RunID)
 	if r == nil || w.Whole || own(w.Ev, typ) {
 		return nil
 	}
 	if r.ended && (used != nil || w.Ev.Marks.Has(agentevents.MarkLate)) {
 		return outOfOrder("comes after the end of the run")
 	}
-	if name := r.names[w.Ev.NodeRunID]; name != "" && w.Ev.NodeRunID != "" {
+	if name, _ := r.names.Use(w.Ev.NodeRunID); name != "" && w.Ev.NodeRunID != "" {
 		e.otherNode(w, name)
 	}
 	switch p := w.Ev.Payload.(type) {
@@ -71,10 +71,10 @@ func (e *Encoder) order(w *wire.Writer, typ string) error {
 	if e.nodeID == "" || !r.begun && strings.HasPrefix(typ, "node.") {
 		return nil
 	}
-	was := r.nodes[e.nodeID]
+	was, _ := r.nodes.Use(e.nodeID)
 	switch _, fault := was.after(typ, w.Ev.Payload); fault {
 	case startsRunning:
-		if run := w.Ev.NodeRunID; run != "" && run != r.running[e.nodeID] {
+		if run := w.Ev.NodeRunID; run != "" && run != r.running.Of(e.nodeID) {
 			e.otherNode(w, r.name(e.nodeID, run))
 			return nil
 		}
@@ -99,13 +99,10 @@ func (e *Encoder) otherNode(w *wire.Writer, name string) {
 // name gives an execution of a node a node of its own.
 func (r *lined) name(node, run string) string {
 	name := ""
-	for n := 2; name == "" || r.nodes[name].stage != nodeUnseen; n++ {
+	for n := 2; name == "" || r.nodes.Of(name).stage != nodeUnseen; n++ {
 		name = node + "-" + strconv.Itoa(n)
 	}
-	if r.names == nil {
-		r.names = map[string]string{}
-	}
-	r.names[strings.Clone(run)] = name
+	r.names.Set(strings.Clone(run), name)
 	return name
 }
 
@@ -122,10 +119,10 @@ func (r *lined) ofAnother(of openBlock) (other bool) {
 
 // place notes an event whose line was written.
 func (e *Encoder) place(ev *agentevents.Event) {
-	r := e.runs[ev.RunID]
+	r, _ := e.runs.Use(ev.RunID)
 	if r == nil {
 		r = new(lined)
-		e.runs[strings.Clone(ev.RunID)] = r
+		e.runs.Set(strings.Clone(ev.RunID), r)
 	}
 	domain, verb, _ := strings.Cut(e.w.Type(), ".")
 	switch p := ev.Payload.(type) {
@@ -145,24 +142,18 @@ func (e *Encoder) place(ev *agentevents.Event) {
 			r.blocks = slices.Delete(r.blocks, i, i+1)
 		}
 	case *agentevents.NodeStarted:
-		if r.running == nil {
-			r.running = map[string]string{}
-		}
-		r.running[strings.Clone(e.nodeID)] = strings.Clone(ev.NodeRunID)
+		r.running.Set(strings.Clone(e.nodeID), strings.Clone(ev.NodeRunID))
 	}
 	if domain == "run" {
 		r.begun = verb == "started"
-		r.nodes, r.running, r.names = nil, nil, nil
+		*r = lined{begun: r.begun, ended: r.ended, orchestrator: r.orchestrator, blocks: r.blocks}
 		return
 	}
 	if e.nodeID == "" {
 		return
 	}
-	was := r.nodes[e.nodeID]
+	was, _ := r.nodes.Use(e.nodeID)
 	if now, _ := was.after(e.w.Type(), e.payload); now != was {
-		if r.nodes == nil {
-			r.nodes = map[string]nodeState{}
-		}
-		r.nodes[strings.Clone(e.nodeID)] = now
+		r.nodes.Set(strings.Clone(e.nodeID), now)
 	}
 }

@@ -134,8 +134,8 @@ func TestDecoderKeepsNoLinesAlive(t *testing.T) {
 		line(run, 3, "agent.decided", `{"agentId":"a","decision":1,"confidence":0.1}`)
 		if run%2 == 0 {
 			line(run, 4, "run.failed", `{}`)
-			require.Empty(t, d.runs[fmt.Sprintf("r%d", run)].calls)
-			require.Empty(t, d.runs[fmt.Sprintf("r%d", run)].low)
+			require.Empty(t, d.runs.Of(fmt.Sprintf("r%d", run)).calls)
+			require.Empty(t, d.runs.Of(fmt.Sprintf("r%d", run)).low)
 		}
 	}
 	after := heap()

@@ -30,7 +30,7 @@ type runState struct {
 	threshold    agentevents.Opt[float64]
 	orchestrator string
 	closed       []string // conversations
-	nodes        map[string]nodeState
+	nodes        wire.Recent[string, nodeState]
 
 	fold  *agentevents.Fold // nil if the caller has one
 	found *agentevents.RuleError
@@ -79,9 +79,9 @@ var folded = []agentevents.Rule{agentevents.RuleToolCallOpen, agentevents.RuleDe
 // remembers, because a text of a line keeps the whole line in memory.
 func (d *Decoder) checkRun(line string) *agentevents.RuleError {
 	ev := d.r.Ev
-	r, known := d.runs[ev.RunID]
+	r, known := d.runs.Use(ev.RunID)
 	if !known {
-		r = &runState{nodes: map[string]nodeState{}}
+		r = new(runState)
 		if !d.o.Folded {
 			r.fold = agentevents.NewFold(agentevents.FoldOptions{KeepCalls: -1, MaxViolations: -1, OnViolation: func(broken *agentevents.RuleError) {
 				if slices.Contains(folded, broken.Rule) {
@@ -89,7 +89,7 @@ func (d *Decoder) checkRun(line string) *agentevents.RuleError {
 				}
 			}})
 		}
-		d.runs[strings.Clone(ev.RunID)] = r
+		d.runs.Set(strings.Clone(ev.RunID), r)
 	}
 	this := delivered{ev.Sequence, d.hash(line)}
 	switch {
@@ -134,16 +134,17 @@ func (d *Decoder) hash(line string) uint64 {
 // start on, and what is paused, restored or resumed, may lack some of them.
 func (d *Decoder) checkNodes(r *runState) (broken *agentevents.RuleError) {
 	id, typ := d.r.Ev.NodeID, d.r.Type
-	now, fault := r.nodes[id].after(typ, d.r.Ev.Payload)
+	was, _ := r.nodes.Use(id)
+	now, fault := was.after(typ, d.r.Ev.Payload)
 	if domain, verb, _ := strings.Cut(typ, "."); domain == "run" {
 		r.begun = verb == "started"
-		clear(r.nodes)
+		r.nodes = wire.Recent[string, nodeState]{}
 		return nil
 	}
 	if id == "" {
 		return nil
 	}
-	r.nodes[strings.Clone(id)] = now
+	r.nodes.Set(strings.Clone(id), now)
 	if fault != "" && (r.begun || !strings.HasPrefix(typ, "node.")) {
 		broken = breaks(RuleNode, "/type", fault)
 	}

@@ -80,7 +80,7 @@ func TestEncodersKeepNoLongEvent(t *testing.T) {
 	}
 }
 
-// What an encoder and a decoder remember of a log does not grow with it, however many things begin
+// The memory of an encoder and a decoder does not grow with the log, however many things begin
 // and never end. The usual run looks at one format for each shape, the long run at all.
 func TestMemoryIsBounded(t *testing.T) {
 	const n, most = 4 * dialect.MaxCalls, 512 << 10

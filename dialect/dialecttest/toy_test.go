@@ -276,7 +276,7 @@ func (e *joiningEncoder) line(dst []byte, ev agentevents.Event, callID string) (
 	return out, nil
 }
 
-// kept returns what lines have of an event.
+// kept returns the part of an event that lines have.
 func kept(ev *agentevents.Event) agentevents.Event {
 	out := agentevents.Event{Time: ev.Time, RunID: ev.RunID, Scope: ev.Scope, AgentID: ev.AgentID, Actor: ev.Actor, ParentAgentID: ev.ParentAgentID,
 		ParentCallID: ev.ParentCallID, Step: ev.Step, CausationID: ev.CausationID, Payload: ev.Payload}

@@ -6,7 +6,7 @@ import (
 	"maps"
 )
 
-// Max bounds what a reader or a writer remembers of a log, which may begin any number of
+// Max bounds the memory that a reader or a writer has of a log, which may begin any number of
 // things that never end: the latest Max entries of a [Map] are surely known, and it
 // holds at most twice as many.
 const Max = 1 << 14

@@ -116,8 +116,9 @@ func Open(name string, o Options) ([]*Session, error) {
 
 // Stream returns the session that a stream has, such as standard input, which people call name. It
 // begins with these lines, of which the last one may be cut, and can be read once. With
-// Options.Time it is taken as saved at that time, and otherwise as printed right now. It reports false if no known
-// program begins a session so, or an option makes no sense.
+// Options.Time it was saved at that time. Without, it was saved if its first time is more than a minute
+// ago, and is otherwise printed right now. Stream reports false if no known program begins a session so,
+// or an option makes no sense.
 func Stream(name string, first []string, in io.Reader, o Options) (*Session, bool) {
 	p, ok := session.Detect(programs(), first)
 	if !ok || option.Check("Options", o) != nil {

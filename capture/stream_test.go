@@ -146,3 +146,21 @@ func TestClaudeStreamsAreRedacted(t *testing.T) {
 	require.Equal(t, whole, streamed)
 	require.Equal(t, agentevents.KindRunFailed, events[len(events)-1].Kind())
 }
+
+// A saved stream that is piped has the times of its file: the present time is in none of its events.
+func TestPipedStreamHasItsOwnTimes(t *testing.T) {
+	for file, text := range outputs(t) {
+		if !strings.Contains(text, `"timestamp"`) {
+			continue
+		}
+		sessions, err := Open(file, Options{})
+		require.NoError(t, err)
+		require.Len(t, sessions, 1)
+		want, _ := linesOf(t, sessions[0])
+		first, _, _ := strings.Cut(text, "\n")
+		piped, ok := Stream("stdin", []string{first}, strings.NewReader(text), Options{})
+		require.True(t, ok)
+		got, _ := linesOf(t, piped)
+		require.Equal(t, want, got, file)
+	}
+}

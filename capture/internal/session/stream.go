@@ -56,7 +56,13 @@ func (s *Source) decoded(o Options, at *int, yield func(agentevents.Event, error
 		yield(agentevents.Event{}, err)
 		return
 	}
-	defer in.Close()                 // it was only read
+	defer in.Close() // it was only read
+	if s.stream && saved.IsZero() {
+		var first time.Time
+		if in, first = firstTime(in); !first.IsZero() && time.Since(first) > time.Minute {
+			saved = time.Now()
+		}
+	}
 	if s.stream && !saved.IsZero() { // it is read twice
 		text, err := io.ReadAll(in)
 		open = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(text)), nil }
@@ -94,6 +100,22 @@ func (s *Source) decoded(o Options, at *int, yield func(agentevents.Event, error
 			return
 		}
 	}
+}
+
+// firstTime reads a stream up to its first line with a time, or a megabyte, and returns that time and
+// a reader of the whole stream. An old time tells that the stream was saved: a program that runs right
+// now prints the time of each such line.
+func firstTime(in io.ReadCloser) (io.ReadCloser, time.Time) {
+	var head bytes.Buffer
+	from := lines.NewReader(io.TeeReader(in, &head), agentevents.DefaultMaxLine)
+	var first time.Time
+	for first.IsZero() && !from.Ended() && head.Len() < 1<<20 {
+		line, err := from.Next()
+		if err == nil {
+			first, _ = time.Parse(time.RFC3339, jsonwire.Text(jsonwire.Member(string(line), "timestamp")))
+		}
+	}
+	return io.NopCloser(io.MultiReader(&head, in)), first
 }
 
 // A failing reader has an error only; nil is the end.

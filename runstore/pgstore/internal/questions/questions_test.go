@@ -38,8 +38,9 @@ func read(t *testing.T, name string, o ae.ReaderOptions) (events []ae.Event) {
 	return events
 }
 
-// captures returns the logs of all captures: one for each program.
-func captures(t *testing.T) (all []log) {
+// captures returns the events of all captures, as one log: engines need a second for a log's views.
+func captures(t *testing.T) log {
+	all := log{name: "captures"}
 	programs, err := os.ReadDir(filepath.Join(root, "capture/testdata"))
 	require.NoError(t, err)
 	for _, p := range programs {
@@ -48,30 +49,27 @@ func captures(t *testing.T) (all []log) {
 		}
 		sessions, err := capture.Open(filepath.Join(root, "capture/testdata", p.Name()), capture.Options{})
 		require.NoError(t, err)
-		l := log{name: p.Name()}
 		for i, s := range sessions {
 			for line, err := range s.Lines() {
 				require.NoError(t, err)
 				ev := *line.Event
-				ev.RunID = fmt.Sprint(i, " ", ev.RunID) // a session may be in several folders
-				l.events = append(l.events, ev)
+				ev.RunID = fmt.Sprint(p.Name(), " ", i, " ", ev.RunID) // a session may be in several folders
+				all.events = append(all.events, ev)
 			}
 		}
-		all = append(all, l)
 	}
-	streams := log{name: "claude streams"}
 	err = filepath.WalkDir(filepath.Join(root, "capture/claude/testdata"), func(path string, d fs.DirEntry, err error) error {
 		if err != nil || !strings.HasSuffix(path, ".stream.jsonl") {
 			return err
 		}
 		for _, ev := range read(t, path, ae.ReaderOptions{Decoder: claude.NewDecoder(claude.Options{})}) {
 			ev.RunID = path + " " + ev.RunID
-			streams.events = append(streams.events, ev)
+			all.events = append(all.events, ev)
 		}
 		return nil
 	})
 	require.NoError(t, err)
-	return append(all, streams)
+	return all
 }
 
 // generated returns the log of the benchmarks with about so many events.
@@ -101,8 +99,7 @@ func TestAnswers(t *testing.T) {
 	for i := range effort.Of(2, 5, 20) {
 		logs = append(logs, log{name: fmt.Sprint("drawn ", i), events: drawn(rng, 150)})
 	}
-	logs = append(logs, captures(t)...)
-	require.Greater(t, len(logs), 15)
+	logs = append(logs, captures(t))
 	for _, l := range logs {
 		l.times = 2
 		l.name += ", twice"

@@ -438,136 +438,6 @@ var fieldsOfTaskAssigned = [...]extra.Field{
 	{Name: "expectedOutput"},
 }
 
-func (v *AuditChecked) appendJSON(dst []byte) []byte {
-	mark := len(dst)
-	dst = append(dst, `{"checkpointId":`...)
-	dst = jsonwire.AppendString(dst, v.CheckpointID)
-	dst = append(dst, `,"result":`...)
-	dst = jsonwire.AppendString(dst, string(v.Result))
-	dst = append(dst, `,"durationMs":`...)
-	dst = jsonwire.AppendMillis(dst, v.Duration)
-	if v.Evidence != "" {
-		dst = append(dst, `,"evidence":`...)
-		dst = append(dst, v.Evidence...)
-	}
-	dst = append(dst, '}')
-	if v.extra != "" {
-		dst = v.extra.Merge(dst, mark, fieldsOfAuditChecked[:])
-	}
-	return dst
-}
-
-var fieldsOfAuditChecked = [...]extra.Field{
-	{Name: "checkpointId", Zero: `""`},
-	{Name: "result", Zero: `""`},
-	{Name: "durationMs", Zero: `0`},
-	{Name: "evidence"},
-}
-
-func (v *ClaimVerified) appendJSON(dst []byte) []byte {
-	mark := len(dst)
-	dst = append(dst, `{"findingId":`...)
-	dst = jsonwire.AppendString(dst, v.FindingID)
-	dst = append(dst, `,"verifierAgentId":`...)
-	dst = jsonwire.AppendString(dst, v.VerifierAgentID)
-	dst = append(dst, `,"verdict":`...)
-	dst = jsonwire.AppendString(dst, v.Verdict)
-	if v.Evidence != "" {
-		dst = append(dst, `,"evidence":`...)
-		dst = append(dst, v.Evidence...)
-	}
-	dst = append(dst, '}')
-	if v.extra != "" {
-		dst = v.extra.Merge(dst, mark, fieldsOfClaimVerified[:])
-	}
-	return dst
-}
-
-var fieldsOfClaimVerified = [...]extra.Field{
-	{Name: "findingId", Zero: `""`},
-	{Name: "verifierAgentId", Zero: `""`},
-	{Name: "verdict", Zero: `""`},
-	{Name: "evidence"},
-}
-
-func (v *IssueFound) appendJSON(dst []byte) []byte {
-	mark := len(dst)
-	dst = append(dst, `{"issue":`...)
-	dst = jsonwire.AppendString(dst, v.Issue)
-	if v.Severity != "" {
-		dst = append(dst, `,"severity":`...)
-		dst = jsonwire.AppendString(dst, v.Severity)
-	}
-	if v.Evidence != "" {
-		dst = append(dst, `,"evidence":`...)
-		dst = append(dst, v.Evidence...)
-	}
-	if v.SuggestedFix != "" {
-		dst = append(dst, `,"suggestedFix":`...)
-		dst = jsonwire.AppendString(dst, v.SuggestedFix)
-	}
-	dst = append(dst, '}')
-	if v.extra != "" {
-		dst = v.extra.Merge(dst, mark, fieldsOfIssueFound[:])
-	}
-	return dst
-}
-
-var fieldsOfIssueFound = [...]extra.Field{
-	{Name: "issue", Zero: `""`},
-	{Name: "severity"},
-	{Name: "evidence"},
-	{Name: "suggestedFix"},
-}
-
-func (v *CitationFound) appendJSON(dst []byte) []byte {
-	mark := len(dst)
-	dst = append(dst, `{"claim":`...)
-	dst = jsonwire.AppendString(dst, v.Claim)
-	dst = append(dst, `,"sourceUri":`...)
-	dst = jsonwire.AppendString(dst, v.SourceURI)
-	if v.Confidence.OK {
-		dst = append(dst, `,"confidence":`...)
-		dst = jsonwire.AppendFloat(dst, v.Confidence.V)
-	}
-	if v.Verified.OK {
-		dst = append(dst, `,"verified":`...)
-		dst = strconv.AppendBool(dst, v.Verified.V)
-	}
-	dst = append(dst, '}')
-	if v.extra != "" {
-		dst = v.extra.Merge(dst, mark, fieldsOfCitationFound[:])
-	}
-	return dst
-}
-
-var fieldsOfCitationFound = [...]extra.Field{
-	{Name: "claim", Zero: `""`},
-	{Name: "sourceUri", Zero: `""`},
-	{Name: "confidence"},
-	{Name: "verified"},
-}
-
-func (v *EvidenceInsufficient) appendJSON(dst []byte) []byte {
-	mark := len(dst)
-	dst = append(dst, `{"reason":`...)
-	dst = jsonwire.AppendString(dst, v.Reason)
-	if v.WhatWouldResolve != "" {
-		dst = append(dst, `,"whatWouldResolve":`...)
-		dst = jsonwire.AppendString(dst, v.WhatWouldResolve)
-	}
-	dst = append(dst, '}')
-	if v.extra != "" {
-		dst = v.extra.Merge(dst, mark, fieldsOfEvidenceInsufficient[:])
-	}
-	return dst
-}
-
-var fieldsOfEvidenceInsufficient = [...]extra.Field{
-	{Name: "reason", Zero: `""`},
-	{Name: "whatWouldResolve"},
-}
-
 func (v *AgentReasoned) appendJSON(dst []byte) []byte {
 	mark := len(dst)
 	if v.BlockID != "" {
@@ -871,6 +741,136 @@ var fieldsOfConversationMessage = [...]extra.Field{
 	{Name: "role"},
 	{Name: "turnIndex"},
 	{Name: "agent"},
+}
+
+func (v *AuditChecked) appendJSON(dst []byte) []byte {
+	mark := len(dst)
+	dst = append(dst, `{"checkpointId":`...)
+	dst = jsonwire.AppendString(dst, v.CheckpointID)
+	dst = append(dst, `,"result":`...)
+	dst = jsonwire.AppendString(dst, string(v.Result))
+	dst = append(dst, `,"durationMs":`...)
+	dst = jsonwire.AppendMillis(dst, v.Duration)
+	if v.Evidence != "" {
+		dst = append(dst, `,"evidence":`...)
+		dst = append(dst, v.Evidence...)
+	}
+	dst = append(dst, '}')
+	if v.extra != "" {
+		dst = v.extra.Merge(dst, mark, fieldsOfAuditChecked[:])
+	}
+	return dst
+}
+
+var fieldsOfAuditChecked = [...]extra.Field{
+	{Name: "checkpointId", Zero: `""`},
+	{Name: "result", Zero: `""`},
+	{Name: "durationMs", Zero: `0`},
+	{Name: "evidence"},
+}
+
+func (v *ClaimVerified) appendJSON(dst []byte) []byte {
+	mark := len(dst)
+	dst = append(dst, `{"findingId":`...)
+	dst = jsonwire.AppendString(dst, v.FindingID)
+	dst = append(dst, `,"verifierAgentId":`...)
+	dst = jsonwire.AppendString(dst, v.VerifierAgentID)
+	dst = append(dst, `,"verdict":`...)
+	dst = jsonwire.AppendString(dst, v.Verdict)
+	if v.Evidence != "" {
+		dst = append(dst, `,"evidence":`...)
+		dst = append(dst, v.Evidence...)
+	}
+	dst = append(dst, '}')
+	if v.extra != "" {
+		dst = v.extra.Merge(dst, mark, fieldsOfClaimVerified[:])
+	}
+	return dst
+}
+
+var fieldsOfClaimVerified = [...]extra.Field{
+	{Name: "findingId", Zero: `""`},
+	{Name: "verifierAgentId", Zero: `""`},
+	{Name: "verdict", Zero: `""`},
+	{Name: "evidence"},
+}
+
+func (v *IssueFound) appendJSON(dst []byte) []byte {
+	mark := len(dst)
+	dst = append(dst, `{"issue":`...)
+	dst = jsonwire.AppendString(dst, v.Issue)
+	if v.Severity != "" {
+		dst = append(dst, `,"severity":`...)
+		dst = jsonwire.AppendString(dst, v.Severity)
+	}
+	if v.Evidence != "" {
+		dst = append(dst, `,"evidence":`...)
+		dst = append(dst, v.Evidence...)
+	}
+	if v.SuggestedFix != "" {
+		dst = append(dst, `,"suggestedFix":`...)
+		dst = jsonwire.AppendString(dst, v.SuggestedFix)
+	}
+	dst = append(dst, '}')
+	if v.extra != "" {
+		dst = v.extra.Merge(dst, mark, fieldsOfIssueFound[:])
+	}
+	return dst
+}
+
+var fieldsOfIssueFound = [...]extra.Field{
+	{Name: "issue", Zero: `""`},
+	{Name: "severity"},
+	{Name: "evidence"},
+	{Name: "suggestedFix"},
+}
+
+func (v *CitationFound) appendJSON(dst []byte) []byte {
+	mark := len(dst)
+	dst = append(dst, `{"claim":`...)
+	dst = jsonwire.AppendString(dst, v.Claim)
+	dst = append(dst, `,"sourceUri":`...)
+	dst = jsonwire.AppendString(dst, v.SourceURI)
+	if v.Confidence.OK {
+		dst = append(dst, `,"confidence":`...)
+		dst = jsonwire.AppendFloat(dst, v.Confidence.V)
+	}
+	if v.Verified.OK {
+		dst = append(dst, `,"verified":`...)
+		dst = strconv.AppendBool(dst, v.Verified.V)
+	}
+	dst = append(dst, '}')
+	if v.extra != "" {
+		dst = v.extra.Merge(dst, mark, fieldsOfCitationFound[:])
+	}
+	return dst
+}
+
+var fieldsOfCitationFound = [...]extra.Field{
+	{Name: "claim", Zero: `""`},
+	{Name: "sourceUri", Zero: `""`},
+	{Name: "confidence"},
+	{Name: "verified"},
+}
+
+func (v *EvidenceInsufficient) appendJSON(dst []byte) []byte {
+	mark := len(dst)
+	dst = append(dst, `{"reason":`...)
+	dst = jsonwire.AppendString(dst, v.Reason)
+	if v.WhatWouldResolve != "" {
+		dst = append(dst, `,"whatWouldResolve":`...)
+		dst = jsonwire.AppendString(dst, v.WhatWouldResolve)
+	}
+	dst = append(dst, '}')
+	if v.extra != "" {
+		dst = v.extra.Merge(dst, mark, fieldsOfEvidenceInsufficient[:])
+	}
+	return dst
+}
+
+var fieldsOfEvidenceInsufficient = [...]extra.Field{
+	{Name: "reason", Zero: `""`},
+	{Name: "whatWouldResolve"},
 }
 
 func (v *ApprovalRequested) appendJSON(dst []byte) []byte {

@@ -772,251 +772,6 @@ var namesOfTaskAssigned = jsonwire.Names(
 	"expectedOutput",
 )
 
-func (v *AuditChecked) parseJSON(s *jsonwire.Scanner) error {
-	if err := s.Object(); err != nil {
-		return err
-	}
-	var m members
-	for {
-		n, name, err := s.FieldOf(namesOfAuditChecked, m.last)
-		if err != nil {
-			return err
-		}
-		if n < 0 {
-			break
-		}
-		if n > 0 && m.repeats(s, n) {
-			return s.Duplicate(name)
-		}
-		switch n {
-		case 1: // checkpointId
-			v.CheckpointID, err = s.String()
-		case 2: // result
-			v.Result, err = parseText[AuditResult](s)
-		case 3: // durationMs
-			v.Duration, err = s.Millis()
-		case 4: // evidence
-			v.Evidence, err = parseAny(s)
-		default:
-			err = m.unknown(s, name)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	if m.seen&0x7 != 0x7 {
-		m.require(fieldsOfAuditChecked[:])
-	}
-	v.extra = m.x.Members()
-	return nil
-}
-
-var namesOfAuditChecked = jsonwire.Names(
-	"checkpointId",
-	"result",
-	"durationMs",
-	"evidence",
-)
-
-func (v *ClaimVerified) parseJSON(s *jsonwire.Scanner) error {
-	if err := s.Object(); err != nil {
-		return err
-	}
-	var m members
-	for {
-		n, name, err := s.FieldOf(namesOfClaimVerified, m.last)
-		if err != nil {
-			return err
-		}
-		if n < 0 {
-			break
-		}
-		if n > 0 && m.repeats(s, n) {
-			return s.Duplicate(name)
-		}
-		switch n {
-		case 1: // findingId
-			v.FindingID, err = s.String()
-		case 2: // verifierAgentId
-			v.VerifierAgentID, err = s.String()
-		case 3: // verdict
-			v.Verdict, err = s.String()
-		case 4: // evidence
-			v.Evidence, err = parseAny(s)
-		default:
-			err = m.unknown(s, name)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	if m.seen&0x7 != 0x7 {
-		m.require(fieldsOfClaimVerified[:])
-	}
-	v.extra = m.x.Members()
-	return nil
-}
-
-var namesOfClaimVerified = jsonwire.Names(
-	"findingId",
-	"verifierAgentId",
-	"verdict",
-	"evidence",
-)
-
-func (v *IssueFound) parseJSON(s *jsonwire.Scanner) error {
-	if err := s.Object(); err != nil {
-		return err
-	}
-	var m members
-	for {
-		n, name, err := s.FieldOf(namesOfIssueFound, m.last)
-		if err != nil {
-			return err
-		}
-		if n < 0 {
-			break
-		}
-		if n > 0 && m.repeats(s, n) {
-			return s.Duplicate(name)
-		}
-		switch n {
-		case 1: // issue
-			v.Issue, err = s.String()
-		case 2: // severity
-			if !m.null(s, name) {
-				v.Severity, err = s.String()
-				if v.Severity == "" {
-					m.spelled(name, `""`)
-				}
-			}
-		case 3: // evidence
-			v.Evidence, err = parseAny(s)
-		case 4: // suggestedFix
-			if !m.null(s, name) {
-				v.SuggestedFix, err = s.String()
-				if v.SuggestedFix == "" {
-					m.spelled(name, `""`)
-				}
-			}
-		default:
-			err = m.unknown(s, name)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	if m.seen&0x1 != 0x1 {
-		m.require(fieldsOfIssueFound[:])
-	}
-	v.extra = m.x.Members()
-	return nil
-}
-
-var namesOfIssueFound = jsonwire.Names(
-	"issue",
-	"severity",
-	"evidence",
-	"suggestedFix",
-)
-
-func (v *CitationFound) parseJSON(s *jsonwire.Scanner) error {
-	if err := s.Object(); err != nil {
-		return err
-	}
-	var m members
-	for {
-		n, name, err := s.FieldOf(namesOfCitationFound, m.last)
-		if err != nil {
-			return err
-		}
-		if n < 0 {
-			break
-		}
-		if n > 0 && m.repeats(s, n) {
-			return s.Duplicate(name)
-		}
-		switch n {
-		case 1: // claim
-			v.Claim, err = s.String()
-		case 2: // sourceUri
-			v.SourceURI, err = s.String()
-		case 3: // confidence
-			if !m.null(s, name) {
-				v.Confidence.V, err = s.Float()
-				v.Confidence.OK = err == nil
-			}
-		case 4: // verified
-			if !m.null(s, name) {
-				v.Verified.V, err = s.Bool()
-				v.Verified.OK = err == nil
-			}
-		default:
-			err = m.unknown(s, name)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	if m.seen&0x3 != 0x3 {
-		m.require(fieldsOfCitationFound[:])
-	}
-	v.extra = m.x.Members()
-	return nil
-}
-
-var namesOfCitationFound = jsonwire.Names(
-	"claim",
-	"sourceUri",
-	"confidence",
-	"verified",
-)
-
-func (v *EvidenceInsufficient) parseJSON(s *jsonwire.Scanner) error {
-	if err := s.Object(); err != nil {
-		return err
-	}
-	var m members
-	for {
-		n, name, err := s.FieldOf(namesOfEvidenceInsufficient, m.last)
-		if err != nil {
-			return err
-		}
-		if n < 0 {
-			break
-		}
-		if n > 0 && m.repeats(s, n) {
-			return s.Duplicate(name)
-		}
-		switch n {
-		case 1: // reason
-			v.Reason, err = s.String()
-		case 2: // whatWouldResolve
-			if !m.null(s, name) {
-				v.WhatWouldResolve, err = s.String()
-				if v.WhatWouldResolve == "" {
-					m.spelled(name, `""`)
-				}
-			}
-		default:
-			err = m.unknown(s, name)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	if m.seen&0x1 != 0x1 {
-		m.require(fieldsOfEvidenceInsufficient[:])
-	}
-	v.extra = m.x.Members()
-	return nil
-}
-
-var namesOfEvidenceInsufficient = jsonwire.Names(
-	"reason",
-	"whatWouldResolve",
-)
-
 func (v *AgentReasoned) parseJSON(s *jsonwire.Scanner) error {
 	if err := s.Object(); err != nil {
 		return err
@@ -1586,6 +1341,251 @@ var namesOfConversationMessage = jsonwire.Names(
 	"role",
 	"turnIndex",
 	"agent",
+)
+
+func (v *AuditChecked) parseJSON(s *jsonwire.Scanner) error {
+	if err := s.Object(); err != nil {
+		return err
+	}
+	var m members
+	for {
+		n, name, err := s.FieldOf(namesOfAuditChecked, m.last)
+		if err != nil {
+			return err
+		}
+		if n < 0 {
+			break
+		}
+		if n > 0 && m.repeats(s, n) {
+			return s.Duplicate(name)
+		}
+		switch n {
+		case 1: // checkpointId
+			v.CheckpointID, err = s.String()
+		case 2: // result
+			v.Result, err = parseText[AuditResult](s)
+		case 3: // durationMs
+			v.Duration, err = s.Millis()
+		case 4: // evidence
+			v.Evidence, err = parseAny(s)
+		default:
+			err = m.unknown(s, name)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if m.seen&0x7 != 0x7 {
+		m.require(fieldsOfAuditChecked[:])
+	}
+	v.extra = m.x.Members()
+	return nil
+}
+
+var namesOfAuditChecked = jsonwire.Names(
+	"checkpointId",
+	"result",
+	"durationMs",
+	"evidence",
+)
+
+func (v *ClaimVerified) parseJSON(s *jsonwire.Scanner) error {
+	if err := s.Object(); err != nil {
+		return err
+	}
+	var m members
+	for {
+		n, name, err := s.FieldOf(namesOfClaimVerified, m.last)
+		if err != nil {
+			return err
+		}
+		if n < 0 {
+			break
+		}
+		if n > 0 && m.repeats(s, n) {
+			return s.Duplicate(name)
+		}
+		switch n {
+		case 1: // findingId
+			v.FindingID, err = s.String()
+		case 2: // verifierAgentId
+			v.VerifierAgentID, err = s.String()
+		case 3: // verdict
+			v.Verdict, err = s.String()
+		case 4: // evidence
+			v.Evidence, err = parseAny(s)
+		default:
+			err = m.unknown(s, name)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if m.seen&0x7 != 0x7 {
+		m.require(fieldsOfClaimVerified[:])
+	}
+	v.extra = m.x.Members()
+	return nil
+}
+
+var namesOfClaimVerified = jsonwire.Names(
+	"findingId",
+	"verifierAgentId",
+	"verdict",
+	"evidence",
+)
+
+func (v *IssueFound) parseJSON(s *jsonwire.Scanner) error {
+	if err := s.Object(); err != nil {
+		return err
+	}
+	var m members
+	for {
+		n, name, err := s.FieldOf(namesOfIssueFound, m.last)
+		if err != nil {
+			return err
+		}
+		if n < 0 {
+			break
+		}
+		if n > 0 && m.repeats(s, n) {
+			return s.Duplicate(name)
+		}
+		switch n {
+		case 1: // issue
+			v.Issue, err = s.String()
+		case 2: // severity
+			if !m.null(s, name) {
+				v.Severity, err = s.String()
+				if v.Severity == "" {
+					m.spelled(name, `""`)
+				}
+			}
+		case 3: // evidence
+			v.Evidence, err = parseAny(s)
+		case 4: // suggestedFix
+			if !m.null(s, name) {
+				v.SuggestedFix, err = s.String()
+				if v.SuggestedFix == "" {
+					m.spelled(name, `""`)
+				}
+			}
+		default:
+			err = m.unknown(s, name)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if m.seen&0x1 != 0x1 {
+		m.require(fieldsOfIssueFound[:])
+	}
+	v.extra = m.x.Members()
+	return nil
+}
+
+var namesOfIssueFound = jsonwire.Names(
+	"issue",
+	"severity",
+	"evidence",
+	"suggestedFix",
+)
+
+func (v *CitationFound) parseJSON(s *jsonwire.Scanner) error {
+	if err := s.Object(); err != nil {
+		return err
+	}
+	var m members
+	for {
+		n, name, err := s.FieldOf(namesOfCitationFound, m.last)
+		if err != nil {
+			return err
+		}
+		if n < 0 {
+			break
+		}
+		if n > 0 && m.repeats(s, n) {
+			return s.Duplicate(name)
+		}
+		switch n {
+		case 1: // claim
+			v.Claim, err = s.String()
+		case 2: // sourceUri
+			v.SourceURI, err = s.String()
+		case 3: // confidence
+			if !m.null(s, name) {
+				v.Confidence.V, err = s.Float()
+				v.Confidence.OK = err == nil
+			}
+		case 4: // verified
+			if !m.null(s, name) {
+				v.Verified.V, err = s.Bool()
+				v.Verified.OK = err == nil
+			}
+		default:
+			err = m.unknown(s, name)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if m.seen&0x3 != 0x3 {
+		m.require(fieldsOfCitationFound[:])
+	}
+	v.extra = m.x.Members()
+	return nil
+}
+
+var namesOfCitationFound = jsonwire.Names(
+	"claim",
+	"sourceUri",
+	"confidence",
+	"verified",
+)
+
+func (v *EvidenceInsufficient) parseJSON(s *jsonwire.Scanner) error {
+	if err := s.Object(); err != nil {
+		return err
+	}
+	var m members
+	for {
+		n, name, err := s.FieldOf(namesOfEvidenceInsufficient, m.last)
+		if err != nil {
+			return err
+		}
+		if n < 0 {
+			break
+		}
+		if n > 0 && m.repeats(s, n) {
+			return s.Duplicate(name)
+		}
+		switch n {
+		case 1: // reason
+			v.Reason, err = s.String()
+		case 2: // whatWouldResolve
+			if !m.null(s, name) {
+				v.WhatWouldResolve, err = s.String()
+				if v.WhatWouldResolve == "" {
+					m.spelled(name, `""`)
+				}
+			}
+		default:
+			err = m.unknown(s, name)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if m.seen&0x1 != 0x1 {
+		m.require(fieldsOfEvidenceInsufficient[:])
+	}
+	v.extra = m.x.Members()
+	return nil
+}
+
+var namesOfEvidenceInsufficient = jsonwire.Names(
+	"reason",
+	"whatWouldResolve",
 )
 
 func (v *ApprovalRequested) parseJSON(s *jsonwire.Scanner) error {

@@ -276,92 +276,6 @@ func (v *TaskAssigned) check() *fieldError {
 	return nil
 }
 
-func (v *AuditChecked) check() *fieldError {
-	if v.extra != "" {
-		if err := checkLacks(v.extra, v.appendJSON); err != nil {
-			return err
-		}
-	}
-	if err := checkRequired("checkpointId", v.CheckpointID != ""); err != nil {
-		return err
-	}
-	if err := checkText("checkpointId", v.CheckpointID); err != nil {
-		return err
-	}
-	if err := checkRequired("result", v.Result != ""); err != nil {
-		return err
-	}
-	if !v.Result.known() {
-		return otherWord("result", v.Result)
-	}
-	if err := checkMinMillis("durationMs", v.Duration, 0); err != nil {
-		return err
-	}
-	return v.checkMore()
-}
-
-func (v *ClaimVerified) check() *fieldError {
-	if v.extra != "" {
-		if err := checkLacks(v.extra, v.appendJSON); err != nil {
-			return err
-		}
-	}
-	if err := checkRequired("findingId", v.FindingID != ""); err != nil {
-		return err
-	}
-	if err := checkText("findingId", v.FindingID); err != nil {
-		return err
-	}
-	if err := checkRequired("verifierAgentId", v.VerifierAgentID != ""); err != nil {
-		return err
-	}
-	if err := checkText("verifierAgentId", v.VerifierAgentID); err != nil {
-		return err
-	}
-	if err := checkRequired("verdict", v.Verdict != ""); err != nil {
-		return err
-	}
-	if err := checkText("verdict", v.Verdict); err != nil {
-		return err
-	}
-	return nil
-}
-
-func (v *IssueFound) check() *fieldError {
-	if v.extra != "" {
-		if err := checkLacks(v.extra, v.appendJSON); err != nil {
-			return err
-		}
-	}
-	if err := checkText("severity", v.Severity); err != nil {
-		return err
-	}
-	return nil
-}
-
-func (v *CitationFound) check() *fieldError {
-	if v.extra != "" {
-		if err := checkLacks(v.extra, v.appendJSON); err != nil {
-			return err
-		}
-	}
-	if v.Confidence.OK {
-		if err := checkUnit("confidence", v.Confidence.V); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (v *EvidenceInsufficient) check() *fieldError {
-	if v.extra != "" {
-		if err := checkLacks(v.extra, v.appendJSON); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 func (v *AgentReasoned) check() *fieldError {
 	if v.extra != "" {
 		if err := checkLacks(v.extra, v.appendJSON); err != nil {
@@ -576,6 +490,92 @@ func (v *ConversationMessage) check() *fieldError {
 	if v.Agent.OK {
 		if err := v.Agent.V.check(); err != nil {
 			return err.in("agent")
+		}
+	}
+	return nil
+}
+
+func (v *AuditChecked) check() *fieldError {
+	if v.extra != "" {
+		if err := checkLacks(v.extra, v.appendJSON); err != nil {
+			return err
+		}
+	}
+	if err := checkRequired("checkpointId", v.CheckpointID != ""); err != nil {
+		return err
+	}
+	if err := checkText("checkpointId", v.CheckpointID); err != nil {
+		return err
+	}
+	if err := checkRequired("result", v.Result != ""); err != nil {
+		return err
+	}
+	if !v.Result.known() {
+		return otherWord("result", v.Result)
+	}
+	if err := checkMinMillis("durationMs", v.Duration, 0); err != nil {
+		return err
+	}
+	return v.checkMore()
+}
+
+func (v *ClaimVerified) check() *fieldError {
+	if v.extra != "" {
+		if err := checkLacks(v.extra, v.appendJSON); err != nil {
+			return err
+		}
+	}
+	if err := checkRequired("findingId", v.FindingID != ""); err != nil {
+		return err
+	}
+	if err := checkText("findingId", v.FindingID); err != nil {
+		return err
+	}
+	if err := checkRequired("verifierAgentId", v.VerifierAgentID != ""); err != nil {
+		return err
+	}
+	if err := checkText("verifierAgentId", v.VerifierAgentID); err != nil {
+		return err
+	}
+	if err := checkRequired("verdict", v.Verdict != ""); err != nil {
+		return err
+	}
+	if err := checkText("verdict", v.Verdict); err != nil {
+		return err
+	}
+	return nil
+}
+
+func (v *IssueFound) check() *fieldError {
+	if v.extra != "" {
+		if err := checkLacks(v.extra, v.appendJSON); err != nil {
+			return err
+		}
+	}
+	if err := checkText("severity", v.Severity); err != nil {
+		return err
+	}
+	return nil
+}
+
+func (v *CitationFound) check() *fieldError {
+	if v.extra != "" {
+		if err := checkLacks(v.extra, v.appendJSON); err != nil {
+			return err
+		}
+	}
+	if v.Confidence.OK {
+		if err := checkUnit("confidence", v.Confidence.V); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (v *EvidenceInsufficient) check() *fieldError {
+	if v.extra != "" {
+		if err := checkLacks(v.extra, v.appendJSON); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -2204,172 +2204,6 @@ func (v *TaskAssigned) clean(c *cleaner) *TaskAssigned {
 	return w
 }
 
-func (v *AuditChecked) clean(c *cleaner) *AuditChecked {
-	w := v // or the copy, once there is one
-	c.size += 139 + mostEscaped*(len(v.CheckpointID)+len(v.Result))
-	if v.Result != "" {
-		if c.words && !v.Result.known() {
-			if s, changed := c.text("result", ClassMeta, string(v.Result)); changed {
-				w = copyOnce(v, w)
-				w.Result = AuditResult(s)
-			}
-		}
-	}
-	if v.Evidence != "" {
-		j, changed := c.object("evidence", ClassContent, v.Evidence)
-		if c.err != nil {
-			return v
-		}
-		if changed {
-			w = copyOnce(v, w)
-			w.Evidence = j
-		}
-	}
-	if v.extra != "" {
-		x, changed := c.extras(v.extra)
-		if c.err != nil {
-			return v
-		}
-		if changed {
-			w = copyOnce(v, w)
-			w.extra = x
-		}
-	}
-	return w
-}
-
-func (v *ClaimVerified) clean(c *cleaner) *ClaimVerified {
-	w := v // or the copy, once there is one
-	c.size += 142 + mostEscaped*(len(v.FindingID)+len(v.VerifierAgentID))
-	if v.Verdict != "" {
-		if s, changed := c.text("verdict", ClassMeta, v.Verdict); changed {
-			w = copyOnce(v, w)
-			w.Verdict = s
-		}
-	}
-	if v.Evidence != "" {
-		j, changed := c.json("evidence", ClassContent, v.Evidence)
-		if c.err != nil {
-			return v
-		}
-		if changed {
-			w = copyOnce(v, w)
-			w.Evidence = j
-		}
-	}
-	if v.extra != "" {
-		x, changed := c.extras(v.extra)
-		if c.err != nil {
-			return v
-		}
-		if changed {
-			w = copyOnce(v, w)
-			w.extra = x
-		}
-	}
-	return w
-}
-
-func (v *IssueFound) clean(c *cleaner) *IssueFound {
-	w := v // or the copy, once there is one
-	c.size += 212
-	if v.Issue != "" {
-		if s, changed := c.text("issue", ClassContent, v.Issue); changed {
-			w = copyOnce(v, w)
-			w.Issue = s
-		}
-	}
-	if v.Severity != "" {
-		if s, changed := c.text("severity", ClassMeta, v.Severity); changed {
-			w = copyOnce(v, w)
-			w.Severity = s
-		}
-	}
-	if v.Evidence != "" {
-		j, changed := c.json("evidence", ClassContent, v.Evidence)
-		if c.err != nil {
-			return v
-		}
-		if changed {
-			w = copyOnce(v, w)
-			w.Evidence = j
-		}
-	}
-	if v.SuggestedFix != "" {
-		if s, changed := c.text("suggestedFix", ClassContent, v.SuggestedFix); changed {
-			w = copyOnce(v, w)
-			w.SuggestedFix = s
-		}
-	}
-	if v.extra != "" {
-		x, changed := c.extras(v.extra)
-		if c.err != nil {
-			return v
-		}
-		if changed {
-			w = copyOnce(v, w)
-			w.extra = x
-		}
-	}
-	return w
-}
-
-func (v *CitationFound) clean(c *cleaner) *CitationFound {
-	w := v // or the copy, once there is one
-	c.size += 211
-	if v.Claim != "" {
-		if s, changed := c.text("claim", ClassContent, v.Claim); changed {
-			w = copyOnce(v, w)
-			w.Claim = s
-		}
-	}
-	if v.SourceURI != "" {
-		if s, changed := c.text("sourceUri", ClassContent, v.SourceURI); changed {
-			w = copyOnce(v, w)
-			w.SourceURI = s
-		}
-	}
-	if v.extra != "" {
-		x, changed := c.extras(v.extra)
-		if c.err != nil {
-			return v
-		}
-		if changed {
-			w = copyOnce(v, w)
-			w.extra = x
-		}
-	}
-	return w
-}
-
-func (v *EvidenceInsufficient) clean(c *cleaner) *EvidenceInsufficient {
-	w := v // or the copy, once there is one
-	c.size += 113
-	if v.Reason != "" {
-		if s, changed := c.text("reason", ClassContent, v.Reason); changed {
-			w = copyOnce(v, w)
-			w.Reason = s
-		}
-	}
-	if v.WhatWouldResolve != "" {
-		if s, changed := c.text("whatWouldResolve", ClassContent, v.WhatWouldResolve); changed {
-			w = copyOnce(v, w)
-			w.WhatWouldResolve = s
-		}
-	}
-	if v.extra != "" {
-		x, changed := c.extras(v.extra)
-		if c.err != nil {
-			return v
-		}
-		if changed {
-			w = copyOnce(v, w)
-			w.extra = x
-		}
-	}
-	return w
-}
-
 func (v *AgentReasoned) clean(c *cleaner) *AgentReasoned {
 	w := v // or the copy, once there is one
 	c.size += 138 + mostEscaped*(len(v.BlockID)+len(v.Verbosity))
@@ -2666,6 +2500,172 @@ func (v *ConversationMessage) clean(c *cleaner) *ConversationMessage {
 		} else if e != &v.Agent.V {
 			w = copyOnce(v, w)
 			w.Agent.V = *e
+		}
+	}
+	if v.extra != "" {
+		x, changed := c.extras(v.extra)
+		if c.err != nil {
+			return v
+		}
+		if changed {
+			w = copyOnce(v, w)
+			w.extra = x
+		}
+	}
+	return w
+}
+
+func (v *AuditChecked) clean(c *cleaner) *AuditChecked {
+	w := v // or the copy, once there is one
+	c.size += 139 + mostEscaped*(len(v.CheckpointID)+len(v.Result))
+	if v.Result != "" {
+		if c.words && !v.Result.known() {
+			if s, changed := c.text("result", ClassMeta, string(v.Result)); changed {
+				w = copyOnce(v, w)
+				w.Result = AuditResult(s)
+			}
+		}
+	}
+	if v.Evidence != "" {
+		j, changed := c.object("evidence", ClassContent, v.Evidence)
+		if c.err != nil {
+			return v
+		}
+		if changed {
+			w = copyOnce(v, w)
+			w.Evidence = j
+		}
+	}
+	if v.extra != "" {
+		x, changed := c.extras(v.extra)
+		if c.err != nil {
+			return v
+		}
+		if changed {
+			w = copyOnce(v, w)
+			w.extra = x
+		}
+	}
+	return w
+}
+
+func (v *ClaimVerified) clean(c *cleaner) *ClaimVerified {
+	w := v // or the copy, once there is one
+	c.size += 142 + mostEscaped*(len(v.FindingID)+len(v.VerifierAgentID))
+	if v.Verdict != "" {
+		if s, changed := c.text("verdict", ClassMeta, v.Verdict); changed {
+			w = copyOnce(v, w)
+			w.Verdict = s
+		}
+	}
+	if v.Evidence != "" {
+		j, changed := c.json("evidence", ClassContent, v.Evidence)
+		if c.err != nil {
+			return v
+		}
+		if changed {
+			w = copyOnce(v, w)
+			w.Evidence = j
+		}
+	}
+	if v.extra != "" {
+		x, changed := c.extras(v.extra)
+		if c.err != nil {
+			return v
+		}
+		if changed {
+			w = copyOnce(v, w)
+			w.extra = x
+		}
+	}
+	return w
+}
+
+func (v *IssueFound) clean(c *cleaner) *IssueFound {
+	w := v // or the copy, once there is one
+	c.size += 212
+	if v.Issue != "" {
+		if s, changed := c.text("issue", ClassContent, v.Issue); changed {
+			w = copyOnce(v, w)
+			w.Issue = s
+		}
+	}
+	if v.Severity != "" {
+		if s, changed := c.text("severity", ClassMeta, v.Severity); changed {
+			w = copyOnce(v, w)
+			w.Severity = s
+		}
+	}
+	if v.Evidence != "" {
+		j, changed := c.json("evidence", ClassContent, v.Evidence)
+		if c.err != nil {
+			return v
+		}
+		if changed {
+			w = copyOnce(v, w)
+			w.Evidence = j
+		}
+	}
+	if v.SuggestedFix != "" {
+		if s, changed := c.text("suggestedFix", ClassContent, v.SuggestedFix); changed {
+			w = copyOnce(v, w)
+			w.SuggestedFix = s
+		}
+	}
+	if v.extra != "" {
+		x, changed := c.extras(v.extra)
+		if c.err != nil {
+			return v
+		}
+		if changed {
+			w = copyOnce(v, w)
+			w.extra = x
+		}
+	}
+	return w
+}
+
+func (v *CitationFound) clean(c *cleaner) *CitationFound {
+	w := v // or the copy, once there is one
+	c.size += 211
+	if v.Claim != "" {
+		if s, changed := c.text("claim", ClassContent, v.Claim); changed {
+			w = copyOnce(v, w)
+			w.Claim = s
+		}
+	}
+	if v.SourceURI != "" {
+		if s, changed := c.text("sourceUri", ClassContent, v.SourceURI); changed {
+			w = copyOnce(v, w)
+			w.SourceURI = s
+		}
+	}
+	if v.extra != "" {
+		x, changed := c.extras(v.extra)
+		if c.err != nil {
+			return v
+		}
+		if changed {
+			w = copyOnce(v, w)
+			w.extra = x
+		}
+	}
+	return w
+}
+
+func (v *EvidenceInsufficient) clean(c *cleaner) *EvidenceInsufficient {
+	w := v // or the copy, once there is one
+	c.size += 113
+	if v.Reason != "" {
+		if s, changed := c.text("reason", ClassContent, v.Reason); changed {
+			w = copyOnce(v, w)
+			w.Reason = s
+		}
+	}
+	if v.WhatWouldResolve != "" {
+		if s, changed := c.text("whatWouldResolve", ClassContent, v.WhatWouldResolve); changed {
+			w = copyOnce(v, w)
+			w.WhatWouldResolve = s
 		}
 	}
 	if v.extra != "" {
@@ -5393,26 +5393,6 @@ func (v *TaskAssigned) hasExtra() bool {
 	return v.extra.HasUnknown()
 }
 
-func (v *AuditChecked) hasExtra() bool {
-	return v.extra.HasUnknown()
-}
-
-func (v *ClaimVerified) hasExtra() bool {
-	return v.extra.HasUnknown()
-}
-
-func (v *IssueFound) hasExtra() bool {
-	return v.extra.HasUnknown()
-}
-
-func (v *CitationFound) hasExtra() bool {
-	return v.extra.HasUnknown()
-}
-
-func (v *EvidenceInsufficient) hasExtra() bool {
-	return v.extra.HasUnknown()
-}
-
 func (v *AgentReasoned) hasExtra() bool {
 	return v.extra.HasUnknown()
 }
@@ -5477,6 +5457,26 @@ func (v *ConversationMessage) hasExtra() bool {
 		}
 	}
 	return false
+}
+
+func (v *AuditChecked) hasExtra() bool {
+	return v.extra.HasUnknown()
+}
+
+func (v *ClaimVerified) hasExtra() bool {
+	return v.extra.HasUnknown()
+}
+
+func (v *IssueFound) hasExtra() bool {
+	return v.extra.HasUnknown()
+}
+
+func (v *CitationFound) hasExtra() bool {
+	return v.extra.HasUnknown()
+}
+
+func (v *EvidenceInsufficient) hasExtra() bool {
+	return v.extra.HasUnknown()
 }
 
 func (v *ApprovalRequested) hasExtra() bool {
@@ -5911,36 +5911,6 @@ func (v TaskAssigned) MarshalJSON() ([]byte, error) { return marshal(&v) }
 func (v *TaskAssigned) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
 
 // MarshalJSON returns the members as they stand on a line; the error is a [*RuleError].
-func (v AuditChecked) MarshalJSON() ([]byte, error) { return marshal(&v) }
-
-// UnmarshalJSON reads that and keeps extra members; the error is a [*LineError].
-func (v *AuditChecked) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
-
-// MarshalJSON returns the members as they stand on a line; the error is a [*RuleError].
-func (v ClaimVerified) MarshalJSON() ([]byte, error) { return marshal(&v) }
-
-// UnmarshalJSON reads that and keeps extra members; the error is a [*LineError].
-func (v *ClaimVerified) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
-
-// MarshalJSON returns the members as they stand on a line; the error is a [*RuleError].
-func (v IssueFound) MarshalJSON() ([]byte, error) { return marshal(&v) }
-
-// UnmarshalJSON reads that and keeps extra members; the error is a [*LineError].
-func (v *IssueFound) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
-
-// MarshalJSON returns the members as they stand on a line; the error is a [*RuleError].
-func (v CitationFound) MarshalJSON() ([]byte, error) { return marshal(&v) }
-
-// UnmarshalJSON reads that and keeps extra members; the error is a [*LineError].
-func (v *CitationFound) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
-
-// MarshalJSON returns the members as they stand on a line; the error is a [*RuleError].
-func (v EvidenceInsufficient) MarshalJSON() ([]byte, error) { return marshal(&v) }
-
-// UnmarshalJSON reads that and keeps extra members; the error is a [*LineError].
-func (v *EvidenceInsufficient) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
-
-// MarshalJSON returns the members as they stand on a line; the error is a [*RuleError].
 func (v AgentReasoned) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON reads that and keeps extra members; the error is a [*LineError].
@@ -6005,6 +5975,36 @@ func (v ConversationMessage) MarshalJSON() ([]byte, error) { return marshal(&v) 
 
 // UnmarshalJSON reads that and keeps extra members; the error is a [*LineError].
 func (v *ConversationMessage) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
+
+// MarshalJSON returns the members as they stand on a line; the error is a [*RuleError].
+func (v AuditChecked) MarshalJSON() ([]byte, error) { return marshal(&v) }
+
+// UnmarshalJSON reads that and keeps extra members; the error is a [*LineError].
+func (v *AuditChecked) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
+
+// MarshalJSON returns the members as they stand on a line; the error is a [*RuleError].
+func (v ClaimVerified) MarshalJSON() ([]byte, error) { return marshal(&v) }
+
+// UnmarshalJSON reads that and keeps extra members; the error is a [*LineError].
+func (v *ClaimVerified) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
+
+// MarshalJSON returns the members as they stand on a line; the error is a [*RuleError].
+func (v IssueFound) MarshalJSON() ([]byte, error) { return marshal(&v) }
+
+// UnmarshalJSON reads that and keeps extra members; the error is a [*LineError].
+func (v *IssueFound) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
+
+// MarshalJSON returns the members as they stand on a line; the error is a [*RuleError].
+func (v CitationFound) MarshalJSON() ([]byte, error) { return marshal(&v) }
+
+// UnmarshalJSON reads that and keeps extra members; the error is a [*LineError].
+func (v *CitationFound) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
+
+// MarshalJSON returns the members as they stand on a line; the error is a [*RuleError].
+func (v EvidenceInsufficient) MarshalJSON() ([]byte, error) { return marshal(&v) }
+
+// UnmarshalJSON reads that and keeps extra members; the error is a [*LineError].
+func (v *EvidenceInsufficient) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
 
 // MarshalJSON returns the members as they stand on a line; the error is a [*RuleError].
 func (v ApprovalRequested) MarshalJSON() ([]byte, error) { return marshal(&v) }

@@ -79,7 +79,7 @@ var layers = []layer{
 		"readers of foreign streams need the vocabulary and the wire primitives, never each other or a command"},
 	{"columns", []string{".", "internal/endword", "internal/jsonwire", "internal/view"},
 		"rows are made of events and their folds, in the words of the other views"},
-		{"dialect", []string{".", "dialect/internal/recent", "internal/foreign", "internal/jsonwire"},
+	{"dialect", []string{".", "dialect/internal/recent", "internal/foreign", "internal/jsonwire"},
 		"the contract of the dialects must not depend on a dialect"},
 	{"dialect/dialecttest", []string{".", "dialect", "internal/readback"},
 		"the suite knows only the contract: the test passes the dialect in"},

@@ -1,7 +1,7 @@
 // Package facts holds the demands of JSON Schemas in the text form of a table, and judges raw
 // JSON by them.
 //
-// The text form is described in lawtest/internal/schematable, which writes it from published
+// The text form is described in internal/lawtest/internal/schematable, which writes it from published
 // schemas and has a validator of JSON Schema judge by it: the second opinion on this package.
 // A pattern that looks ahead is not judged, nor are alternatives with one: package regexp does
 // not have it.

@@ -84,34 +84,6 @@ var structFields = map[string][]fieldInfo{
 		{"constraints", "", func(v any) any { return &v.(*agentevents.TaskAssigned).Constraints }, nil},
 		{"expectedOutput", "", func(v any) any { return (*string)(&v.(*agentevents.TaskAssigned).ExpectedOutput) }, nil},
 	},
-	"AuditChecked": {
-		{"checkpointId", "", func(v any) any { return (*string)(&v.(*agentevents.AuditChecked).CheckpointID) }, nil},
-		{"result", "", func(v any) any { return (*string)(&v.(*agentevents.AuditChecked).Result) }, nil},
-		{"durationMs", "", func(v any) any { return &v.(*agentevents.AuditChecked).Duration }, nil},
-		{"evidence", "", func(v any) any { return &v.(*agentevents.AuditChecked).Evidence }, nil},
-	},
-	"ClaimVerified": {
-		{"findingId", "", func(v any) any { return (*string)(&v.(*agentevents.ClaimVerified).FindingID) }, nil},
-		{"verifierAgentId", "", func(v any) any { return (*string)(&v.(*agentevents.ClaimVerified).VerifierAgentID) }, nil},
-		{"verdict", "", func(v any) any { return (*string)(&v.(*agentevents.ClaimVerified).Verdict) }, nil},
-		{"evidence", "", func(v any) any { return &v.(*agentevents.ClaimVerified).Evidence }, nil},
-	},
-	"IssueFound": {
-		{"issue", "", func(v any) any { return (*string)(&v.(*agentevents.IssueFound).Issue) }, nil},
-		{"severity", "", func(v any) any { return (*string)(&v.(*agentevents.IssueFound).Severity) }, nil},
-		{"evidence", "", func(v any) any { return &v.(*agentevents.IssueFound).Evidence }, nil},
-		{"suggestedFix", "", func(v any) any { return (*string)(&v.(*agentevents.IssueFound).SuggestedFix) }, nil},
-	},
-	"CitationFound": {
-		{"claim", "", func(v any) any { return (*string)(&v.(*agentevents.CitationFound).Claim) }, nil},
-		{"sourceUri", "", func(v any) any { return (*string)(&v.(*agentevents.CitationFound).SourceURI) }, nil},
-		{"confidence", "", func(v any) any { return &v.(*agentevents.CitationFound).Confidence }, nil},
-		{"verified", "", func(v any) any { return &v.(*agentevents.CitationFound).Verified }, nil},
-	},
-	"EvidenceInsufficient": {
-		{"reason", "", func(v any) any { return (*string)(&v.(*agentevents.EvidenceInsufficient).Reason) }, nil},
-		{"whatWouldResolve", "", func(v any) any { return (*string)(&v.(*agentevents.EvidenceInsufficient).WhatWouldResolve) }, nil},
-	},
 	"AgentReasoned": {
 		{"blockId", "", func(v any) any { return (*string)(&v.(*agentevents.AgentReasoned).BlockID) }, nil},
 		{"reasoning", "", func(v any) any { return (*string)(&v.(*agentevents.AgentReasoned).Reasoning) }, nil},
@@ -170,6 +142,34 @@ var structFields = map[string][]fieldInfo{
 		{"role", "", func(v any) any { return (*string)(&v.(*agentevents.ConversationMessage).Role) }, nil},
 		{"turnIndex", "", func(v any) any { return &v.(*agentevents.ConversationMessage).TurnIndex }, nil},
 		{"agent", "AgentRef", func(v any) any { return &v.(*agentevents.ConversationMessage).Agent.V }, func(v any) *bool { return &v.(*agentevents.ConversationMessage).Agent.OK }},
+	},
+	"AuditChecked": {
+		{"checkpointId", "", func(v any) any { return (*string)(&v.(*agentevents.AuditChecked).CheckpointID) }, nil},
+		{"result", "", func(v any) any { return (*string)(&v.(*agentevents.AuditChecked).Result) }, nil},
+		{"durationMs", "", func(v any) any { return &v.(*agentevents.AuditChecked).Duration }, nil},
+		{"evidence", "", func(v any) any { return &v.(*agentevents.AuditChecked).Evidence }, nil},
+	},
+	"ClaimVerified": {
+		{"findingId", "", func(v any) any { return (*string)(&v.(*agentevents.ClaimVerified).FindingID) }, nil},
+		{"verifierAgentId", "", func(v any) any { return (*string)(&v.(*agentevents.ClaimVerified).VerifierAgentID) }, nil},
+		{"verdict", "", func(v any) any { return (*string)(&v.(*agentevents.ClaimVerified).Verdict) }, nil},
+		{"evidence", "", func(v any) any { return &v.(*agentevents.ClaimVerified).Evidence }, nil},
+	},
+	"IssueFound": {
+		{"issue", "", func(v any) any { return (*string)(&v.(*agentevents.IssueFound).Issue) }, nil},
+		{"severity", "", func(v any) any { return (*string)(&v.(*agentevents.IssueFound).Severity) }, nil},
+		{"evidence", "", func(v any) any { return &v.(*agentevents.IssueFound).Evidence }, nil},
+		{"suggestedFix", "", func(v any) any { return (*string)(&v.(*agentevents.IssueFound).SuggestedFix) }, nil},
+	},
+	"CitationFound": {
+		{"claim", "", func(v any) any { return (*string)(&v.(*agentevents.CitationFound).Claim) }, nil},
+		{"sourceUri", "", func(v any) any { return (*string)(&v.(*agentevents.CitationFound).SourceURI) }, nil},
+		{"confidence", "", func(v any) any { return &v.(*agentevents.CitationFound).Confidence }, nil},
+		{"verified", "", func(v any) any { return &v.(*agentevents.CitationFound).Verified }, nil},
+	},
+	"EvidenceInsufficient": {
+		{"reason", "", func(v any) any { return (*string)(&v.(*agentevents.EvidenceInsufficient).Reason) }, nil},
+		{"whatWouldResolve", "", func(v any) any { return (*string)(&v.(*agentevents.EvidenceInsufficient).WhatWouldResolve) }, nil},
 	},
 	"ApprovalRequested": {
 		{"approvalId", "", func(v any) any { return (*string)(&v.(*agentevents.ApprovalRequested).ApprovalID) }, nil},

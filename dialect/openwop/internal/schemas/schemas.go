@@ -45,7 +45,7 @@ func known(v Version) Version {
 	return v
 }
 
-// The demands of the versions. lawtest/internal/openwopschemas writes the demands of the published
+// The demands of the versions. internal/lawtest/internal/openwopschemas writes the demands of the published
 // schemas. A file of more has facts that the known files lack.
 var (
 	//go:embed rfc0002.txt

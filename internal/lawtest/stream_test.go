@@ -557,8 +557,8 @@ func TestHarmlessTextStreams(t *testing.T) {
 // of a thousand deltas ten may wait for the next one.
 func TestPlainTextsStreamAtOnce(t *testing.T) {
 	var texts [][]string
-	for _, pattern := range []string{"*.md", "capture/claude/testdata/sessions/*.jsonl", "dialect/*/*.go", "live/*.go", "logfile/*.go", "otelhook/*.go", "query/*.go", "resume/*.go", "runstore/*.go", "tree/*.go"} {
-		paths, err := filepath.Glob(filepath.Join("..", pattern))
+	for _, pattern := range []string{"*.md", "docs/*.md", "capture/claude/testdata/sessions/*.jsonl", "dialect/*/*.go", "live/*.go", "logfile/*.go", "otelhook/*.go", "query/*.go", "resume/*.go", "runstore/*.go", "tree/*.go"} {
+		paths, err := filepath.Glob(filepath.Join("..", "..", pattern))
 		require.NoError(t, err)
 		require.NotEmpty(t, paths)
 		for _, path := range paths {
@@ -620,10 +620,10 @@ func TestLogsComeOutAsTheyWentIn(t *testing.T) {
 		t.Skip("runs an example")
 	}
 	quickstart := filepath.Join(t.TempDir(), "run.jsonl")
-	ran, err := exec.Command("go", "run", "../examples/quickstart", "-out", quickstart).CombinedOutput()
+	ran, err := exec.Command("go", "run", "../../examples/quickstart", "-out", quickstart).CombinedOutput()
 	require.NoError(t, err, "%s", ran)
 	logs := map[string]agentevents.Decoder{quickstart: agentevents.NewDecoder()}
-	for _, pattern := range []string{"../capture/claude/testdata/*.stream.jsonl", "../capture/claude/testdata/sessions/*.stream.jsonl"} {
+	for _, pattern := range []string{"../../capture/claude/testdata/*.stream.jsonl", "../../capture/claude/testdata/sessions/*.stream.jsonl"} {
 		paths, err := filepath.Glob(pattern)
 		require.NoError(t, err)
 		for _, path := range paths {

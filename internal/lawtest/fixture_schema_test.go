@@ -33,7 +33,7 @@ func TestFixtureSchema(t *testing.T) {
 		require.NoError(t, querytest.Save(dir, "recorded "+string(prompt[0]), &querytest.Fixture{Calls: []querytest.Call{*call}}))
 	}
 	var files []string
-	for _, pattern := range []string{"../querytest/testdata/*/*.json", dir + "/*.json"} {
+	for _, pattern := range []string{"../../querytest/testdata/*/*.json", dir + "/*.json"} {
 		found, err := filepath.Glob(pattern)
 		require.NoError(t, err)
 		files = append(files, found...)

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/agentevents/agentevents/lawtest/internal/schematable"
+	"github.com/agentevents/agentevents/internal/lawtest/internal/schematable"
 )
 
 type object = map[string]any

@@ -123,7 +123,7 @@ func TestLoadConcurrentSafe(t *testing.T) {
 			require.ErrorIs(t, err, context.DeadlineExceeded)
 			require.ErrorIs(t, err, broken)
 			require.ErrorContains(t, err, "more errors of agentevents.SinkFunc")
-			require.NoError(t, goleak.Find(before, goleak.IgnoreAnyFunction("github.com/agentevents/agentevents/lawtest.neverReturns")))
+			require.NoError(t, goleak.Find(before, goleak.IgnoreAnyFunction("github.com/agentevents/agentevents/internal/lawtest.neverReturns")))
 
 			require.GreaterOrEqual(t, len(healthy.Events()), goroutines*eventsOfWork)
 			require.Greater(t, len(byRun(&healthy.Recorder)["echo"]), size)

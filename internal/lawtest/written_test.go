@@ -214,9 +214,9 @@ func TestWrittenLogsKeepTheRules(t *testing.T) {
 // logFiles are the logs of the repository: the golden files, the cases, the captures and the
 // samples.
 var logFiles = []string{
-	"../dialect/testdata/golden/*.txtar", "../cmd/agentevents/testdata/*.txtar", "../cmd/agentevents/testdata/*.jsonl", "../otelhook/testdata/*.txtar",
-	"../capture/claude/testdata/*.jsonl", "../capture/claude/testdata/sessions/*.jsonl", "../tree/testdata/*.jsonl", "../eventtest/testdata/*.jsonl",
-	"../dialect/*/testdata/*.jsonl", "../testdata/*.jsonl", "../internal/rundiff/testdata/*.txtar",
+	"../../dialect/testdata/golden/*.txtar", "../../cmd/agentevents/testdata/*.txtar", "../../cmd/agentevents/testdata/*.jsonl", "../../otelhook/testdata/*.txtar",
+	"../../capture/claude/testdata/*.jsonl", "../../capture/claude/testdata/sessions/*.jsonl", "../../tree/testdata/*.jsonl", "../../eventtest/testdata/*.jsonl",
+	"../../dialect/*/testdata/*.jsonl", "../../testdata/*.jsonl", "../../internal/rundiff/testdata/*.txtar",
 }
 
 // logsOf returns the logs of a file, by name.

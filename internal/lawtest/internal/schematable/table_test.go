@@ -14,7 +14,7 @@ import (
 // A table has one text.
 func TestText(t *testing.T) {
 	for _, name := range []string{"v1", "v2"} {
-		file, err := os.ReadFile("../../../dialect/openwop/internal/schemas/" + name + ".txt")
+		file, err := os.ReadFile("../../../../dialect/openwop/internal/schemas/" + name + ".txt")
 		require.NoError(t, err)
 		_, text, _ := strings.Cut(string(file), "\n\n")
 		table, err := Parse(text)

@@ -1,5 +1,5 @@
 // Not released: it tests the other modules.
-module github.com/agentevents/agentevents/lawtest
+module github.com/agentevents/agentevents/internal/lawtest
 
 go 1.26
 
@@ -19,4 +19,4 @@ require (
 	golang.org/x/text v0.14.0 // indirect
 )
 
-replace github.com/agentevents/agentevents => ../
+replace github.com/agentevents/agentevents => ../../

@@ -18,8 +18,8 @@ import (
 	"github.com/agentevents/agentevents/dialect/openwop"
 	"github.com/agentevents/agentevents/dialect/openwop/snapshot"
 	"github.com/agentevents/agentevents/internal/facts"
-	"github.com/agentevents/agentevents/lawtest"
-	"github.com/agentevents/agentevents/lawtest/internal/schematable"
+	"github.com/agentevents/agentevents/internal/lawtest"
+	"github.com/agentevents/agentevents/internal/lawtest/internal/schematable"
 )
 
 // draws is how often every line is drawn with changes.
@@ -146,7 +146,7 @@ func compile(files map[string]*file, version string) (map[string]*jsonschema.Sch
 type sample map[string]any
 
 func samples(version string) (list []sample, err error) {
-	lines, err := lawtest.OpenWOPLines(filepath.Join("..", "dialect", "openwop", "testdata", "vectors.jsonl"))
+	lines, err := lawtest.OpenWOPLines(filepath.Join("..", "..", "dialect", "openwop", "testdata", "vectors.jsonl"))
 	if err != nil {
 		return nil, err
 	}

@@ -46,7 +46,7 @@ func newClient(t *testing.T) *client {
 	if folder == "" {
 		t.Skip("needs the AG-UI client: run 'npm ci' in a copy of dialect/agui/testdata/client, and set AGENTEVENTS_AGUI to its path")
 	}
-	script, err := os.ReadFile(filepath.Join("..", "dialect", "agui", "testdata", "client", "judge.cjs"))
+	script, err := os.ReadFile(filepath.Join("..", "..", "dialect", "agui", "testdata", "client", "judge.cjs"))
 	require.NoError(t, err)
 	cmd := exec.Command(node, "-e", string(script))
 	cmd.Dir, cmd.Stderr = folder, os.Stderr

@@ -30,9 +30,9 @@ import (
 // text that a program can set, and look for them in everything that comes out.
 
 const (
-	plantedFile  = "../internal/secret/testdata/planted.txt"
-	harmlessFile = "../internal/secret/testdata/harmless.txt"
-	kindsFile    = "../testdata/kinds.jsonl"
+	plantedFile  = "../secret/testdata/planted.txt"
+	harmlessFile = "../secret/testdata/harmless.txt"
+	kindsFile    = "../../testdata/kinds.jsonl"
 )
 
 func samples(t require.TestingT, file string) []corpus.Sample {
@@ -182,7 +182,7 @@ func (o *outputs) each(look func(name string, text []byte)) {
 		return // builds the command
 	}
 	command := filepath.Join(filepath.Dir(o.path), "agentevents")
-	built, err := exec.Command("go", "build", "-o", command, "../cmd/agentevents").CombinedOutput()
+	built, err := exec.Command("go", "build", "-o", command, "../../cmd/agentevents").CombinedOutput()
 	require.NoError(o.t, err, "%s", built)
 	for _, args := range []string{"cat", "tree --width -1", "check", "fold", "convert --to native"} {
 		// The log of illegal events is a log with problems.

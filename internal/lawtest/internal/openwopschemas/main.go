@@ -26,7 +26,7 @@ import (
 	"reflect"
 	"strings"
 
-	"github.com/agentevents/agentevents/lawtest/internal/schematable"
+	"github.com/agentevents/agentevents/internal/lawtest/internal/schematable"
 )
 
 const (
@@ -37,7 +37,7 @@ const (
 func main() {
 	log.SetFlags(0)
 	folder := flag.String("schemas", "", "the `FOLDER` of the published schemas")
-	to := flag.String("to", "../dialect/openwop/internal/schemas", "the folder of the tables")
+	to := flag.String("to", "../../dialect/openwop/internal/schemas", "the folder of the tables")
 	check := flag.Bool("check", false, "compare the tables with the schemas")
 	judge := flag.Bool("verify", false, "compare them and their verdicts")
 	flag.Parse()
@@ -110,7 +110,7 @@ func tableOf(files map[string]*file, version string) (string, error) {
 		return "", errors.New("the text of the table is another table")
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "# Facts of the JSON Schemas of OpenWOP %s. Written by lawtest/internal/openwopschemas from these files:\n#\n", version)
+	fmt.Fprintf(&b, "# Facts of the JSON Schemas of OpenWOP %s. Written by internal/lawtest/internal/openwopschemas from these files:\n#\n", version)
 	for _, o := range origins {
 		if !c.used[o.path] {
 			continue

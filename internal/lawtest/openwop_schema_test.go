@@ -20,7 +20,7 @@ import (
 	"github.com/agentevents/agentevents/dialect/openwop"
 	"github.com/agentevents/agentevents/internal/facts"
 	"github.com/agentevents/agentevents/internal/jsonwire"
-	"github.com/agentevents/agentevents/lawtest/internal/schematable"
+	"github.com/agentevents/agentevents/internal/lawtest/internal/schematable"
 )
 
 // published are the schemas of a version of OpenWOP, by name: the envelope, the snapshot and
@@ -29,7 +29,7 @@ import (
 type published map[string]*jsonschema.Schema
 
 // demands is the folder of the facts of the schemas.
-const demands = "../dialect/openwop/internal/schemas"
+const demands = "../../dialect/openwop/internal/schemas"
 
 func loadPublished(t *testing.T, version string) published {
 	t.Helper()
@@ -111,7 +111,7 @@ func TestOpenWOPProfilesKeepThePublishedSchemas(t *testing.T) {
 }
 
 // vectors are lines of OpenWOP with the verdict of its documents and of its schemas.
-const vectors = "../dialect/openwop/testdata/vectors.jsonl"
+const vectors = "../../dialect/openwop/testdata/vectors.jsonl"
 
 // The schemas judge the test vectors as the published ones do, and package facts as they do.
 func TestOpenWOPVectorsAndSchemas(t *testing.T) {

@@ -9,7 +9,6 @@ import (
 	"iter"
 	"time"
 
-	"github.com/agentevents/agentevents"
 	ae "github.com/agentevents/agentevents"
 	"github.com/agentevents/agentevents/eventtest"
 	"github.com/agentevents/agentevents/resume"
@@ -17,10 +16,10 @@ import (
 )
 
 // derivedRun returns a run whose events are printed.
-func derivedRun(o agentevents.EmitterOptions) *agentevents.Run {
-	o.Lifecycle = agentevents.LifecycleDerived
-	o.Sinks = []agentevents.Sink{console{}}
-	emitter, err := agentevents.NewEmitter(o)
+func derivedRun(o ae.EmitterOptions) *ae.Run {
+	o.Lifecycle = ae.LifecycleDerived
+	o.Sinks = []ae.Sink{console{}}
+	emitter, err := ae.NewEmitter(o)
 	if err != nil {
 		panic(err)
 	}
@@ -35,28 +34,28 @@ func derivedRun(o agentevents.EmitterOptions) *agentevents.Run {
 // ids that the model's provider has given them. One fails and is tried again.
 func ExampleAgent_Call() {
 	ctx := context.Background()
-	agent := derivedRun(agentevents.EmitterOptions{}).Agent("guide")
-	agent.Emit(ctx, &agentevents.AgentStarted{})
+	agent := derivedRun(ae.EmitterOptions{}).Agent("guide")
+	agent.Emit(ctx, &ae.AgentStarted{})
 
-	weather, err := agent.Call(ctx, &agentevents.ToolCalled{CallID: "toolu_1", ToolID: "weather", Arguments: `{"city":"Oslo"}`})
+	weather, err := agent.Call(ctx, &ae.ToolCalled{CallID: "toolu_1", ToolID: "weather", Arguments: `{"city":"Oslo"}`})
 	if err != nil {
 		fmt.Println(err) // the handle is safe to use all the same: the tool runs on
 	}
-	trains, err := agent.Call(ctx, &agentevents.ToolCalled{CallID: "toolu_2", ToolID: "trains", Transport: agentevents.TransportMCP})
+	trains, err := agent.Call(ctx, &ae.ToolCalled{CallID: "toolu_2", ToolID: "trains", Transport: ae.TransportMCP})
 	if err != nil {
 		fmt.Println(err)
 	}
 	fmt.Println("open:", agent.OpenCalls())
 	weather.Return(ctx, `{"degrees":7}`)
-	trains.Fail(ctx, &agentevents.ToolError{
-		Status: agentevents.ToolStatusRateLimited, Code: "429", Retryable: agentevents.Some(true), Err: errors.New("try again in 1 s"),
+	trains.Fail(ctx, &ae.ToolError{
+		Status: ae.ToolStatusRateLimited, Code: "429", Retryable: ae.Some(true), Err: errors.New("try again in 1 s"),
 	})
 
 	again, err := trains.Retry(ctx) // names the call before, and counts the attempts
 	if err != nil {
 		fmt.Println(err)
 	}
-	again.End(ctx, &agentevents.ToolReturned{Status: agentevents.ToolStatusOK, Result: `["08:12"]`, ResultSummary: "1 train"})
+	again.End(ctx, &ae.ToolReturned{Status: ae.ToolStatusOK, Result: `["08:12"]`, ResultSummary: "1 train"})
 	fmt.Println("open:", agent.OpenCalls())
 	// Output:
 	// guide: agent.started
@@ -77,15 +76,15 @@ func ExampleAgent_Call() {
 // A failed tool returns an error with a status, a code, and a result, as servers of MCP do.
 func ExampleToolError() {
 	ctx := context.Background()
-	agent := derivedRun(agentevents.EmitterOptions{}).Agent("ops")
-	agent.Emit(ctx, &agentevents.AgentStarted{})
+	agent := derivedRun(ae.EmitterOptions{}).Agent("ops")
+	agent.Emit(ctx, &ae.AgentStarted{})
 
-	_, err := agent.Do(ctx, &agentevents.ToolCalled{CallID: "toolu_1", ToolID: "query"}, func(context.Context) (agentevents.JSON, error) {
-		return "", &agentevents.ToolError{Result: `{"rows":0}`, Err: errors.New("no such table")}
+	_, err := agent.Do(ctx, &ae.ToolCalled{CallID: "toolu_1", ToolID: "query"}, func(context.Context) (ae.JSON, error) {
+		return "", &ae.ToolError{Result: `{"rows":0}`, Err: errors.New("no such table")}
 	})
 	fmt.Println("->", err)
-	_, err = agent.Do(ctx, &agentevents.ToolCalled{CallID: "toolu_2", ToolID: "deploy"}, func(context.Context) (agentevents.JSON, error) {
-		return "", &agentevents.ToolError{Status: agentevents.ToolStatusForbidden, Code: "approval_rejected"}
+	_, err = agent.Do(ctx, &ae.ToolCalled{CallID: "toolu_2", ToolID: "deploy"}, func(context.Context) (ae.JSON, error) {
+		return "", &ae.ToolError{Status: ae.ToolStatusForbidden, Code: "approval_rejected"}
 	})
 	fmt.Println("->", err)
 	// Output:
@@ -105,23 +104,23 @@ func ExampleToolError() {
 // Two tools of one step ask a person. The agent is blocked until both have their answer.
 func ExampleApprovalRequested() {
 	ctx := context.Background()
-	run := derivedRun(agentevents.EmitterOptions{})
+	run := derivedRun(ae.EmitterOptions{})
 	agent := run.Agent("ops")
-	agent.Emit(ctx, &agentevents.AgentStarted{})
+	agent.Emit(ctx, &ae.AgentStarted{})
 	for _, id := range []string{"toolu_1", "toolu_2"} {
-		agent.Call(ctx, &agentevents.ToolCalled{CallID: id, ToolID: "deploy"})
-		agent.Emit(ctx, &agentevents.ApprovalRequested{ApprovalID: "ask-" + id, CallID: id, Risk: "downtime"})
+		agent.Call(ctx, &ae.ToolCalled{CallID: id, ToolID: "deploy"})
+		agent.Emit(ctx, &ae.ApprovalRequested{ApprovalID: "ask-" + id, CallID: id, Risk: "downtime"})
 	}
 	fmt.Println("run:", run.State().Status)
 
 	// The answers come from elsewhere, such as the handler of a web page.
-	run.Emit(ctx, &agentevents.ApprovalGranted{ApprovalID: "ask-toolu_1", ApprovedBy: "ann"})
-	run.Emit(ctx, &agentevents.ApprovalRejected{ApprovalID: "ask-toolu_2", RejectedBy: "ann"})
-	again := run.Emit(ctx, &agentevents.ApprovalGranted{ApprovalID: "ask-toolu_2", ApprovedBy: "bob"})
+	run.Emit(ctx, &ae.ApprovalGranted{ApprovalID: "ask-toolu_1", ApprovedBy: "ann"})
+	run.Emit(ctx, &ae.ApprovalRejected{ApprovalID: "ask-toolu_2", RejectedBy: "ann"})
+	again := run.Emit(ctx, &ae.ApprovalGranted{ApprovalID: "ask-toolu_2", ApprovedBy: "bob"})
 	fmt.Println("answered twice:", again)
 
 	agent.OpenCall("toolu_1").Return(ctx, `"done"`)
-	agent.OpenCall("toolu_2").End(ctx, &agentevents.ToolReturned{Status: agentevents.ToolStatusForbidden})
+	agent.OpenCall("toolu_2").End(ctx, &ae.ToolReturned{Status: ae.ToolStatusForbidden})
 	// Output:
 	// ops: agent.started
 	// ops: thinking → tool_call
@@ -142,17 +141,17 @@ func ExampleApprovalRequested() {
 
 // fetch is a client that many agents use. It finds out by its context who is at work.
 func fetch(ctx context.Context, url string) {
-	agentevents.AgentFromContext(ctx).Emit(ctx, &agentevents.AgentErrored{
-		ErrorType: "rate_limit", Message: url, Severity: agentevents.SeverityWarning,
+	ae.AgentFromContext(ctx).Emit(ctx, &ae.AgentErrored{
+		ErrorType: "rate_limit", Message: url, Severity: ae.SeverityWarning,
 	})
 }
 
 // A context carries the agent that is at work to wrappers and clients that it calls.
 // Without one nothing is recorded.
 func ExampleContextWithAgent() {
-	agent := derivedRun(agentevents.EmitterOptions{}).Agent("reader")
-	ctx := agentevents.ContextWithAgent(context.Background(), agent)
-	agent.Emit(ctx, &agentevents.AgentStarted{})
+	agent := derivedRun(ae.EmitterOptions{}).Agent("reader")
+	ctx := ae.ContextWithAgent(context.Background(), agent)
+	agent.Emit(ctx, &ae.AgentStarted{})
 	fetch(ctx, "https://example.org")
 	fetch(context.Background(), "https://example.org")
 	// Output:
@@ -161,20 +160,20 @@ func ExampleContextWithAgent() {
 }
 
 // research is a tool that is an agent itself.
-func research(ctx context.Context) (agentevents.JSON, error) {
-	sub := agentevents.CallFromContext(ctx).Agent("researcher") // its start names the call
+func research(ctx context.Context) (ae.JSON, error) {
+	sub := ae.CallFromContext(ctx).Agent("researcher") // its start names the call
 	err := errors.Join(
-		sub.Emit(ctx, &agentevents.AgentStarted{Task: "Find the sources"}),
-		sub.Emit(ctx, &agentevents.AgentEnded{Outcome: agentevents.OutcomeConverged, Result: "two sources"}))
+		sub.Emit(ctx, &ae.AgentStarted{Task: "Find the sources"}),
+		sub.Emit(ctx, &ae.AgentEnded{Outcome: ae.OutcomeConverged, Result: "two sources"}))
 	return `"two sources"`, err
 }
 
 // Do gives a tool a context that carries the call.
 func ExampleCallFromContext() {
 	ctx := context.Background()
-	agent := derivedRun(agentevents.EmitterOptions{}).Agent("lead")
-	agent.Emit(ctx, &agentevents.AgentStarted{})
-	if _, err := agent.Do(ctx, &agentevents.ToolCalled{CallID: "toolu_1", ToolID: "research"}, research); err != nil {
+	agent := derivedRun(ae.EmitterOptions{}).Agent("lead")
+	agent.Emit(ctx, &ae.AgentStarted{})
+	if _, err := agent.Do(ctx, &ae.ToolCalled{CallID: "toolu_1", ToolID: "research"}, research); err != nil {
 		fmt.Println(err)
 	}
 	// Output:
@@ -193,16 +192,16 @@ func ExampleWrapTool() {
 	type place struct {
 		City string `json:"city"`
 	}
-	forecast := agentevents.WrapTool("weather", func(_ context.Context, p place) (string, error) {
+	forecast := ae.WrapTool("weather", func(_ context.Context, p place) (string, error) {
 		if p.City == "" {
 			return "", errors.New("no city")
 		}
 		return "7 degrees", nil
 	})
 
-	agent := derivedRun(agentevents.EmitterOptions{}).Agent("guide")
-	ctx := agentevents.ContextWithAgent(context.Background(), agent)
-	agent.Emit(ctx, &agentevents.AgentStarted{})
+	agent := derivedRun(ae.EmitterOptions{}).Agent("guide")
+	ctx := ae.ContextWithAgent(context.Background(), agent)
+	agent.Emit(ctx, &ae.AgentStarted{})
 	fmt.Println(forecast(ctx, place{"Oslo"}))
 	fmt.Println(forecast(ctx, place{}))
 	// Output:
@@ -223,14 +222,14 @@ func ExampleWrapTool() {
 // open in it, on every way out.
 func ExampleRun_FinishDeferred() {
 	ctx := context.Background()
-	work := func(run *agentevents.Run) (err error) {
+	work := func(run *ae.Run) (err error) {
 		defer run.FinishDeferred(ctx, &err)
 		agent := run.Agent("guide")
-		agent.Emit(ctx, &agentevents.AgentStarted{})
-		agent.Call(ctx, &agentevents.ToolCalled{CallID: "toolu_1", ToolID: "weather"})
+		agent.Emit(ctx, &ae.AgentStarted{})
+		agent.Call(ctx, &ae.ToolCalled{CallID: "toolu_1", ToolID: "weather"})
 		return errors.New("the model is down")
 	}
-	fmt.Println(work(derivedRun(agentevents.EmitterOptions{})))
+	fmt.Println(work(derivedRun(ae.EmitterOptions{})))
 	// Output:
 	// guide: agent.started
 	// guide: thinking → tool_call

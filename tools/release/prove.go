@@ -186,12 +186,12 @@ func (p *proof) versions(binary, want string) error {
 // installed installs the commands of a module and asks each for its help.
 func (p *proof) installed(ctx context.Context, m *mod) error {
 	for _, name := range m.commands() {
-		if _, err := command(ctx, p.temp, p.env, "go", "install", name+"@"+p.version); err != nil {
-			return err
-		}
 		bin := p.join("bin", path.Base(name))
 		if runtime.GOOS == "windows" {
 			bin += ".exe"
+		}
+		if err := p.install(ctx, m, name, bin); err != nil {
+			return err
 		}
 		if err := p.versions(bin, m.path); err != nil {
 			return err
@@ -202,6 +202,21 @@ func (p *proof) installed(ctx context.Context, m *mod) error {
 		fmt.Fprintf(p.out, "%s %s: installed; --help ends well\n", name, p.version)
 	}
 	return nil
+}
+
+// install builds a command. Go installs none of a module that replaces others: such a command is a tool
+// of the module of its user.
+func (p *proof) install(ctx context.Context, m *mod, name, bin string) error {
+	if len(m.file.Replace) == 0 {
+		_, err := command(ctx, p.temp, p.env, "go", "install", name+"@"+p.version)
+		return err
+	}
+	dir := p.join("programs", strings.ReplaceAll(m.dir, "/", "_"))
+	if _, err := command(ctx, dir, p.env, "go", "get", "-tool", name+"@"+p.version); err != nil {
+		return err
+	}
+	_, err := command(ctx, dir, p.env, "go", "build", "-o", bin, name)
+	return err
 }
 
 func (p *proof) join(elem ...string) string {

@@ -2,6 +2,11 @@
 //
 //	agentevents-parquet -o FOLDER FILE...
 //
+// Its module is one of several in a repository, so Go gets it as a tool of a module of yours:
+//
+//	go get -tool github.com/agentevents/agentevents/parquetlog/cmd/agentevents-parquet
+//	go tool agentevents-parquet -o FOLDER FILE...
+//
 // A FILE is a log in any format that the agentevents command reads, with its segments and compressed
 // ones; a folder in which package runstore keeps runs; a session of an agent program, or a folder of
 // sessions; or - for standard input. All files are one log, in their order. The folder gets new files

@@ -8,7 +8,7 @@ import (
 
 	"github.com/agentevents/agentevents"
 	"github.com/agentevents/agentevents/dialect"
-	"github.com/agentevents/agentevents/dialect/internal/wire"
+	"github.com/agentevents/agentevents/dialect/internal/engine"
 	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
@@ -32,7 +32,7 @@ type Options struct {
 //
 // A log that begins inside a run gets a run.started with an id derived from its first line.
 type Decoder struct {
-	r       wire.Reader
+	r       engine.Reader
 	s       stream
 	chunk   *block // that chunks are under way of
 	runs    map[string]*kept
@@ -127,13 +127,13 @@ var _ dialect.Decoder = (*Decoder)(nil)
 
 // NewDecoder returns a decoder.
 func NewDecoder(o Options) *Decoder {
-	d := &Decoder{r: wire.Reader{F: format, Strict: o.Strict}, runs: map[string]*kept{}, threads: map[string]*thread{}}
+	d := &Decoder{r: engine.Reader{F: format, Strict: o.Strict}, runs: map[string]*kept{}, threads: map[string]*thread{}}
 	d.s = newStream("", "", nil, map[string]toolCall{}, of(d.threads, "", true))
 	d.r.Doc = d
 	return d
 }
 
-func decoderOf(r *wire.Reader) *Decoder { return r.Doc.(*Decoder) }
+func decoderOf(r *engine.Reader) *Decoder { return r.Doc.(*Decoder) }
 
 // Losses returns the values of the events so far that their lines lack. See [dialect.Decoder].
 func (d *Decoder) Losses() []dialect.Loss { return d.r.Losses.List() }
@@ -152,7 +152,7 @@ func (d *Decoder) Decode(dst []agentevents.Event, text []byte) ([]agentevents.Ev
 	if field, value, ok := strings.Cut(line, ":"); ok && !strings.HasPrefix(line, "{") {
 		switch field {
 		case "data":
-			if line = strings.TrimPrefix(value, " "); line == wire.Done {
+			if line = strings.TrimPrefix(value, " "); line == engine.Done {
 				return dst, nil
 			}
 		case "", "event", "id", "retry":
@@ -233,7 +233,7 @@ func (d *Decoder) End(dst []agentevents.Event) ([]agentevents.Event, error) {
 }
 
 // pick returns the row of the line that is read.
-func (d *Decoder) pick() *wire.Row {
+func (d *Decoder) pick() *engine.Row {
 	typ, line := d.r.Type, d.r.S.Text()
 	name := caseOf(typ, line)
 	switch typ {

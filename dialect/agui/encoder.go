@@ -6,7 +6,7 @@ import (
 
 	"github.com/agentevents/agentevents"
 	"github.com/agentevents/agentevents/dialect"
-	"github.com/agentevents/agentevents/dialect/internal/wire"
+	"github.com/agentevents/agentevents/dialect/internal/engine"
 	"github.com/agentevents/agentevents/internal/endword"
 	"github.com/agentevents/agentevents/internal/jsonwire"
 )
@@ -31,7 +31,7 @@ type EncoderOptions struct {
 // then the one under way ends with an error.
 type Encoder struct {
 	o       EncoderOptions
-	w       wire.Writer
+	w       engine.Writer
 	measure *dialect.Measure      // nil: the losses are not asked for
 	reads   *Decoder              // reads the lines for it
 	s       *streamOut            // of the event that is written
@@ -107,7 +107,7 @@ func NewEncoder(o EncoderOptions) *Encoder {
 
 // init makes a zero Encoder ready.
 func (e *Encoder) init(o EncoderOptions) {
-	*e = Encoder{o: o, w: wire.Writer{F: format}, streams: map[string]*streamOut{}, threads: map[string]*thread{},
+	*e = Encoder{o: o, w: engine.Writer{F: format}, streams: map[string]*streamOut{}, threads: map[string]*thread{},
 		calls: map[string]toolCall{}, again: map[string]int{}}
 	e.check = *NewDecoder(Options{})
 	e.check.r.Doc, e.check.aside = &e.check, true
@@ -117,7 +117,7 @@ func (e *Encoder) init(o EncoderOptions) {
 	}
 }
 
-func encoderOf(w *wire.Writer) *Encoder { return (*Encoder)(w.Doc.(*document)) }
+func encoderOf(w *engine.Writer) *Encoder { return (*Encoder)(w.Doc.(*document)) }
 
 // Losses returns the losses so far: the encoder reads the lines back, see [dialect.Measure].
 // Lines that wait are read later.
@@ -219,7 +219,7 @@ func (e *Encoder) append(dst []byte, ev agentevents.Event) ([]byte, error) {
 // release lets go of the event that was written.
 func (e *Encoder) release() {
 	e.w.Release()
-	e.own, e.buf, e.rest, e.start, e.block = wire.Buffer(e.own), wire.Buffer(e.buf), "", "", nil
+	e.own, e.buf, e.rest, e.start, e.block = engine.Buffer(e.own), engine.Buffer(e.buf), "", "", nil
 	e.before, e.owner, e.result, e.fill = nil, "", "", ""
 	e.check.release()
 	clear(e.check.s.open)
@@ -236,7 +236,7 @@ func (e *Encoder) came(lines []byte) {
 // release lets go of the line that was read last.
 func (d *Decoder) release() {
 	d.r.Release()
-	d.buf, d.thread, d.role, d.tool, d.rest, d.patch, d.patches, d.usage = wire.Buffer(d.buf), "", "", "", "",
+	d.buf, d.thread, d.role, d.tool, d.rest, d.patch, d.patches, d.usage = engine.Buffer(d.buf), "", "", "", "",
 		delta{}, nil, nil
 	d.result, d.delta = "", ""
 }
@@ -362,7 +362,7 @@ func frame[T string | []byte](e *Encoder, dst []byte, lines T) []byte {
 // A document is the part of an Encoder that its Writer asks.
 type document Encoder
 
-func (d *document) Line(w *wire.Writer, dst []byte) ([]byte, error) {
+func (d *document) Line(w *engine.Writer, dst []byte) ([]byte, error) {
 	e, p := (*Encoder)(d), w.Ev.Payload
 	if u, ok := p.(*agentevents.Unknown); ok && !isType(typeOf(u)) {
 		other := *w.Ev
@@ -389,7 +389,7 @@ func (d *document) Line(w *wire.Writer, dst []byte) ([]byte, error) {
 
 // uncount removes the index of a delta in a line CUSTOM: the lines of other deltas of the block
 // have none, and readers would miss them.
-func uncount(w *wire.Writer) {
+func uncount(w *engine.Writer) {
 	ev := *w.Ev
 	switch p := ev.Payload.(type) {
 	case *agentevents.TextDelta:
@@ -411,7 +411,7 @@ func uncount(w *wire.Writer) {
 var badEnds = map[endword.Meaning]bool{endword.Failed: true, endword.Refused: true, endword.Cancelled: true}
 
 // row returns the row that an event is written as, or nil.
-func (e *Encoder) row(ev *agentevents.Event) *wire.Row {
+func (e *Encoder) row(ev *agentevents.Event) *engine.Row {
 	own := !ofBlock(ev.Payload) || e.block != nil // or else as CUSTOM: no line of a block without one
 	switch p := ev.Payload.(type) {
 	case *agentevents.Unknown:
@@ -435,7 +435,7 @@ func (e *Encoder) row(ev *agentevents.Event) *wire.Row {
 			return format.CaseRow("RUN_FINISHED", caseFailed)
 		}
 	case *agentevents.AgentEnded:
-		if own = e.s.going[ev.AgentID]; own && (p.Error.OK || p.Status != "" && badEnds[wire.Ending(p)]) {
+		if own = e.s.going[ev.AgentID]; own && (p.Error.OK || p.Status != "" && badEnds[engine.Ending(p)]) {
 			return format.CaseRow(typeSubagentError, "")
 		}
 	}
@@ -445,17 +445,17 @@ func (e *Encoder) row(ev *agentevents.Event) *wire.Row {
 	return format.CaseRow("CUSTOM", string(ev.Kind()))
 }
 
-func (d *document) Reread(w *wire.Writer, line string) error {
+func (d *document) Reread(w *engine.Writer, line string) error {
 	line = dataOf(line)
 	typ := jsonwire.Text(jsonwire.Member(line, "type"))
 	if w.Origin = line; (*Encoder)(d).mayAnswer(w.Ev) || strings.ContainsAny(line, "\r\n") || typ != w.Type() ||
 		d.block != nil && !d.block.isOn(line) {
-		return wire.ErrMisfit // the line has a meaning only beside others, or the lines after it miss the event's own
+		return engine.ErrMisfit // the line has a meaning only beside others, or the lines after it miss the event's own
 	}
 	d.check.r.Continue(w)
 	list, err := (*Encoder)(d).reread(line)
 	if err != nil || len(list) != 1 || len(d.check.patches) > 0 && !d.check.patch.plain { // the state has no values
-		return cmp.Or(err, wire.ErrMisfit)
+		return cmp.Or(err, engine.ErrMisfit)
 	}
 	w.Read = list[0]
 	return nil
@@ -492,7 +492,7 @@ func (e *Encoder) reread(line string) ([]agentevents.Event, error) {
 
 // unsaid returns the members of the payload that readers of a line lack. Those that they
 // make up are listed under absent.
-func (e *Encoder) unsaid(w *wire.Writer, line string) string {
+func (e *Encoder) unsaid(w *engine.Writer, line string) string {
 	own, err := payloadOf(&e.buf, w.Ev.Payload)
 	if err != nil {
 		w.Fail(agentevents.RuleFieldJSON, "/payload", err.Error())

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/agentevents/agentevents"
-	"github.com/agentevents/agentevents/dialect/internal/wire"
+	"github.com/agentevents/agentevents/dialect/internal/engine"
 	"github.com/agentevents/agentevents/internal/endword"
 	"github.com/agentevents/agentevents/internal/jsonwire"
 )
@@ -71,61 +71,61 @@ func otherInput(inputs string) bool {
 }
 
 // format is the protocol.
-var format = func() *wire.Format {
-	need := wire.Need
+var format = func() *engine.Format {
+	need := engine.Need
 	// A member that may be absent is kept if it has another type: some writers put null.
-	may := func(name, says string, form ...wire.Form) wire.Member {
-		m := wire.May(name, says, form...)
+	may := func(name, says string, form ...engine.Form) engine.Member {
+		m := engine.May(name, says, form...)
 		m.Loose = true
 		return m
 	}
-	word := func(says string) wire.Member { return need("delta", says, wire.Full{}) }
-	rest := wire.May("metadata", "", restForm{})
-	row := func(typ string, kind agentevents.Kind, members ...wire.Member) wire.Row {
-		return wire.Row{Type: typ, Kind: kind, Members: append(members, rest)}
+	word := func(says string) engine.Member { return need("delta", says, engine.Full{}) }
+	rest := engine.May("metadata", "", restForm{})
+	row := func(typ string, kind agentevents.Kind, members ...engine.Member) engine.Row {
+		return engine.Row{Type: typ, Kind: kind, Members: append(members, rest)}
 	}
 	// read is a row of a line that is written as another one, or as none.
-	read := func(typ string, kind agentevents.Kind, members ...wire.Member) wire.Row {
+	read := func(typ string, kind agentevents.Kind, members ...engine.Member) engine.Row {
 		r := row(typ, kind, members...)
 		r.Reads = true
 		return r
 	}
-	when := func(name string, r wire.Row) wire.Row {
+	when := func(name string, r engine.Row) engine.Row {
 		r.Case = name
 		return r
 	}
 	var (
-		message = func(says string) wire.Member { return need("messageId", says, idForm{}) }
+		message = func(says string) engine.Member { return need("messageId", says, idForm{}) }
 		callID  = need("toolCallId", "callId", idForm{})
 		thread  = need("threadId", "", sideForm{func(d *Decoder) *string { return &d.thread }, func(e *Encoder) string { return e.s.thread }, nil})
 		runID   = need("runId", "/runId")
-		role    = func(words ...string) wire.Form {
+		role    = func(words ...string) engine.Form {
 			return sideForm{func(d *Decoder) *string { return &d.role }, nil, words}
 		}
 		roles = role(append([]string{assistant}, people...)...)
 		tool  = sideForm{func(d *Decoder) *string { return &d.tool }, nil, nil}
-		usual = func(name string, value func(s *stream, ev *agentevents.Event) string) wire.Member {
+		usual = func(name string, value func(s *stream, ev *agentevents.Event) string) engine.Member {
 			return need(name, "", keptForm{value})
 		}
 		outcome = may("outcome", "", keptForm{func(*stream, *agentevents.Event) string { return "" }})
 		usage   = may("usage", "", usageForm{})
 		cancel  = usual("outcome", func(*stream, *agentevents.Event) string { return `{"type":"cancelled"}` })
 		waits   = need("outcome", "", waitsForm{keptForm{func(s *stream, _ *agentevents.Event) string { return s.outcome() }}})
-		name    = need("name", "name").Or(func(w *wire.Writer, dst []byte, _ *wire.Member) []byte {
+		name    = need("name", "name").Or(func(w *engine.Writer, dst []byte, _ *engine.Member) []byte {
 			return jsonwire.AppendString(dst, w.Ev.AgentID) // the metadata tell that the event has none
 		})
 		result = need("messageId", "", replyForm{})
-		fails  = need("message", "error/message", wire.Full{}).Or(func(_ *wire.Writer, dst []byte, _ *wire.Member) []byte {
+		fails  = need("message", "error/message", engine.Full{}).Or(func(_ *engine.Writer, dst []byte, _ *engine.Member) []byte {
 			return append(dst, `"no reason given"`...) // the metadata record that the event has no error
 		})
 		code = may("code", "error/code")
 	)
-	elsewhere := func(w *wire.Writer) bool { return otherInput(string(w.Ev.Payload.(*agentevents.RunStarted).Inputs)) }
-	ofMain := func(w *wire.Writer) bool { return w.Ev.ParentAgentID == encoderOf(w).s.main }
+	elsewhere := func(w *engine.Writer) bool { return otherInput(string(w.Ev.Payload.(*agentevents.RunStarted).Inputs)) }
+	ofMain := func(w *engine.Writer) bool { return w.Ev.ParentAgentID == encoderOf(w).s.main }
 	const deltaKind, thinkKind, argsKind = agentevents.KindTextDelta, agentevents.KindAgentReasoningDelta, agentevents.KindToolArgumentsDelta
 	failedAtEnd := when(caseFailed, row("RUN_FINISHED", agentevents.KindRunFailed, thread, runID, outcome, usage))
 	failedAtEnd.Reads = true
-	rows := []wire.Row{
+	rows := []engine.Row{
 		row("RUN_STARTED", agentevents.KindRunStarted, thread, runID, may("input", "inputs").Unless(elsewhere)),
 		when(caseResumed, row("RUN_STARTED", agentevents.KindRunResumed, thread, runID)),
 		row("RUN_FINISHED", agentevents.KindRunCompleted, thread, runID, may("result", "outputs", resultForm{}), outcome, usage),
@@ -133,8 +133,8 @@ var format = func() *wire.Format {
 		when(outcomeCancelled, row("RUN_FINISHED", agentevents.KindRunCancelled, thread, runID, cancel, usage)),
 		row("RUN_ERROR", agentevents.KindRunFailed, fails, code, usage),
 		failedAtEnd,
-		row("STEP_STARTED", agentevents.KindStepStarted, need("stepName", "stepId", wire.Full{})),
-		row("STEP_FINISHED", agentevents.KindStepEnded, need("stepName", "stepId", wire.Full{})),
+		row("STEP_STARTED", agentevents.KindStepStarted, need("stepName", "stepId", engine.Full{})),
+		row("STEP_FINISHED", agentevents.KindStepEnded, need("stepName", "stepId", engine.Full{})),
 		row(typeSnapshot, agentevents.KindStatePatched, need("snapshot", "value", snapshotForm{})),
 		when(casePatch, row("STATE_DELTA", agentevents.KindStatePatched, need("delta", "", patchForm{}))),
 		row("SUBAGENT_STARTED", agentevents.KindAgentStarted, name, may("description", "task"),
@@ -159,7 +159,7 @@ var format = func() *wire.Format {
 		row("TOOL_CALL_END", agentevents.KindToolCalled, callID),
 		row("TOOL_CALL_RESULT", agentevents.KindToolReturned, callID, result, need("content", "result", contentForm{})),
 	}
-	head := []wire.Member{need("type", "", wire.Type), wire.May("timestamp", "/timestamp", wire.AnyTime(timeForm{}, time.Millisecond)), may("subagentRunId", "/agentId /sessionId", tagForm{}),
+	head := []engine.Member{need("type", "", engine.Type), engine.May("timestamp", "/timestamp", engine.AnyTime(timeForm{}, time.Millisecond)), may("subagentRunId", "/agentId /sessionId", tagForm{}),
 		may("workflowId", "/workflowId"), may("phase", "/phase"), may("nodeId", "/nodeId"), may("nodeRunId", "/nodeRunId"),
 		may("spanId", "/spanId", spanForm{}), may("parentSpanId", "/parentSpanId", spanForm{})}
 	own := len(rows)
@@ -175,14 +175,14 @@ var format = func() *wire.Format {
 		}
 		rows = append(rows, r)
 	}
-	wire.AddLate(rows)
-	return wire.New(wire.Format{
+	engine.AddLate(rows)
+	return engine.New(engine.Format{
 		Name:       Name,
 		Required:   RuleRequired,
 		Remarks:    []string{remarkStart, remarkTime, remarkRun},
 		OtherExtra: true,
 		Case:       caseOf,
-		Pick:       func(r *wire.Reader) *wire.Row { return decoderOf(r).pick() },
+		Pick:       func(r *engine.Reader) *engine.Row { return decoderOf(r).pick() },
 		Head:       head,
 		Rows:       rows,
 	})

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/agentevents/agentevents"
-	"github.com/agentevents/agentevents/dialect/internal/wire"
+	"github.com/agentevents/agentevents/dialect/internal/engine"
 	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
@@ -23,7 +23,7 @@ const (
 const made = `"made"`
 
 // keep keeps a value that the encoder would not write like that.
-func keep(r *wire.Reader, raw, canonical string) {
+func keep(r *engine.Reader, raw, canonical string) {
 	if raw != canonical {
 		r.KeepAs(raw)
 	}
@@ -32,8 +32,8 @@ func keep(r *wire.Reader, raw, canonical string) {
 // A timeForm is a time in whole milliseconds since the epoch.
 type timeForm struct{}
 
-func (timeForm) Append(w *wire.Writer, dst []byte, _ *wire.Member, _ any) ([]byte, bool) {
-	if w.Ev.Time.Equal(wire.NoTime) && w.Key(remarkTime, false) != "" {
+func (timeForm) Append(w *engine.Writer, dst []byte, _ *engine.Member, _ any) ([]byte, bool) {
+	if w.Ev.Time.Equal(engine.NoTime) && w.Key(remarkTime, false) != "" {
 		return dst, false
 	}
 	t := w.Time()
@@ -43,7 +43,7 @@ func (timeForm) Append(w *wire.Writer, dst []byte, _ *wire.Member, _ any) ([]byt
 	return jsonwire.AppendInt(dst, t.UnixMilli()), true
 }
 
-func (timeForm) Parse(r *wire.Reader, at any) error {
+func (timeForm) Parse(r *engine.Reader, at any) error {
 	t, err := r.Millis()
 	if *at.(*time.Time) = t; t.Nanosecond()%1e6 != 0 {
 		r.Break(RuleValue, "is not a whole number of milliseconds")
@@ -52,9 +52,9 @@ func (timeForm) Parse(r *wire.Reader, at any) error {
 }
 
 // A tagForm names the agent, if it is not the run's.
-type tagForm struct{ wire.Value }
+type tagForm struct{ engine.Value }
 
-func (f tagForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte, bool) {
+func (f tagForm) Append(w *engine.Writer, dst []byte, m *engine.Member, at any) ([]byte, bool) {
 	if id := *at.(*string); ofMain(w.Ev, encoderOf(w).s.spans) && (id == "" || id == encoderOf(w).s.main) {
 		return dst, false
 	}
@@ -69,9 +69,9 @@ func ofMain(ev *agentevents.Event, spans bool) bool {
 }
 
 // A spanForm is a span in a run whose agents are known by spans.
-type spanForm struct{ wire.Value }
+type spanForm struct{ engine.Value }
 
-func (f spanForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte, bool) {
+func (f spanForm) Append(w *engine.Writer, dst []byte, m *engine.Member, at any) ([]byte, bool) {
 	if *at.(*string) == "" || encoderOf(w).s.spans {
 		return f.Value.Append(w, dst, m, at)
 	}
@@ -79,9 +79,9 @@ func (f spanForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]
 }
 
 // An idForm is the id of a message or a call, which is unique in the run.
-type idForm struct{ wire.Full }
+type idForm struct{ engine.Full }
 
-func (idForm) Append(w *wire.Writer, dst []byte, _ *wire.Member, _ any) ([]byte, bool) {
+func (idForm) Append(w *engine.Writer, dst []byte, _ *engine.Member, _ any) ([]byte, bool) {
 	return jsonwire.AppendString(dst, encoderOf(w).block.id), true
 }
 
@@ -92,14 +92,14 @@ type sideForm struct {
 	words []string                // the allowed ones; none allows all
 }
 
-func (f sideForm) Append(w *wire.Writer, dst []byte, _ *wire.Member, _ any) ([]byte, bool) {
+func (f sideForm) Append(w *engine.Writer, dst []byte, _ *engine.Member, _ any) ([]byte, bool) {
 	if f.write == nil {
 		return dst, false
 	}
 	return jsonwire.AppendString(dst, f.write(encoderOf(w))), true
 }
 
-func (f sideForm) Parse(r *wire.Reader, _ any) error {
+func (f sideForm) Parse(r *engine.Reader, _ any) error {
 	text, err := r.S.String()
 	if *f.to(decoderOf(r)) = text; err == nil && r.Strict && f.words != nil && !slices.Contains(f.words, text) {
 		r.Break(RuleValue, jsonwire.Word(text)+" is not one of "+strings.Join(f.words, ", "))
@@ -108,9 +108,9 @@ func (f sideForm) Parse(r *wire.Reader, _ any) error {
 }
 
 // A resultForm is a result. It has no member for null, which the metadata record.
-type resultForm struct{ wire.Value }
+type resultForm struct{ engine.Value }
 
-func (f resultForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte, bool) {
+func (f resultForm) Append(w *engine.Writer, dst []byte, m *engine.Member, at any) ([]byte, bool) {
 	if *at.(*agentevents.JSON) == "null" {
 		return dst, false
 	}
@@ -122,12 +122,12 @@ type keptForm struct {
 	usual func(s *stream, ev *agentevents.Event) string
 }
 
-func (f keptForm) Append(w *wire.Writer, dst []byte, m *wire.Member, _ any) ([]byte, bool) {
+func (f keptForm) Append(w *engine.Writer, dst []byte, m *engine.Member, _ any) ([]byte, bool) {
 	value := cmp.Or(w.Use(m.Name), f.usual(&encoderOf(w).s.stream, w.Ev))
 	return append(dst, value...), value != ""
 }
 
-func (f keptForm) Parse(r *wire.Reader, _ any) error {
+func (f keptForm) Parse(r *engine.Reader, _ any) error {
 	raw, err := r.S.Raw()
 	keep(r, raw, f.usual(&decoderOf(r).s, r.Ev))
 	return err
@@ -137,7 +137,7 @@ func (f keptForm) Parse(r *wire.Reader, _ any) error {
 // usual one, or if another message has that.
 type replyForm struct{}
 
-func (replyForm) Append(w *wire.Writer, dst []byte, m *wire.Member, _ any) ([]byte, bool) {
+func (replyForm) Append(w *engine.Writer, dst []byte, m *engine.Member, _ any) ([]byte, bool) {
 	e := encoderOf(w)
 	if raw := w.Use(m.Name); raw != "" {
 		e.result = jsonwire.Text(raw)
@@ -147,7 +147,7 @@ func (replyForm) Append(w *wire.Writer, dst []byte, m *wire.Member, _ any) ([]by
 	return jsonwire.AppendString(dst, e.result), true
 }
 
-func (replyForm) Parse(r *wire.Reader, _ any) error {
+func (replyForm) Parse(r *engine.Reader, _ any) error {
 	raw, err := r.S.Raw()
 	d, usual := decoderOf(r), resultID(r.Ev.Payload.(*agentevents.ToolReturned).CallID)
 	if raw != jsonwire.Quote(usual) || d.s.of.used.has(usual) {
@@ -161,16 +161,16 @@ func (replyForm) Parse(r *wire.Reader, _ any) error {
 // end of the run, with the JSON as its extra member.
 type usageForm struct{}
 
-func (usageForm) Append(w *wire.Writer, dst []byte, _ *wire.Member, _ any) ([]byte, bool) {
+func (usageForm) Append(w *engine.Writer, dst []byte, _ *engine.Member, _ any) ([]byte, bool) {
 	list := encoderOf(w).s.usage
 	return append(append(append(dst, '['), bytes.TrimPrefix(list, []byte(","))...), ']'), len(list) > 0
 }
 
-func (usageForm) Parse(r *wire.Reader, _ any) error {
+func (usageForm) Parse(r *engine.Reader, _ any) error {
 	raw, err := r.S.Raw()
 	list := slices.Collect(jsonwire.Elements(raw))
 	if len(list) == 0 || slices.ContainsFunc(list, func(raw string) bool { return reportOf(raw) == nil }) {
-		return cmp.Or(err, wire.ErrMisfit)
+		return cmp.Or(err, engine.ErrMisfit)
 	}
 	if d, ok := r.Doc.(*Decoder); ok { // it is a line
 		d.usage = list
@@ -224,14 +224,14 @@ func resultOf(content string) agentevents.JSON {
 	return agentevents.JSONString(content)
 }
 
-func (contentForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte, bool) {
+func (contentForm) Append(w *engine.Writer, dst []byte, m *engine.Member, at any) ([]byte, bool) {
 	if raw := w.Kept(m.Name); raw != "" && raw == string(*at.(*agentevents.JSON)) { // it is a list of parts
 		return append(dst, w.Use(m.Name)...), true
 	}
 	return jsonwire.AppendString(dst, contentOf(w.Ev.Payload.(*agentevents.ToolReturned))), true
 }
 
-func (contentForm) Parse(r *wire.Reader, at any) error {
+func (contentForm) Parse(r *engine.Reader, at any) error {
 	if r.S.Kind() == '[' {
 		raw, err := r.S.Raw()
 		*at.(*agentevents.JSON) = agentevents.JSON(raw)
@@ -248,7 +248,7 @@ func (contentForm) Parse(r *wire.Reader, at any) error {
 // A valueForm is the whole payload.
 type valueForm struct{}
 
-func (valueForm) Append(w *wire.Writer, dst []byte, _ *wire.Member, _ any) ([]byte, bool) {
+func (valueForm) Append(w *engine.Writer, dst []byte, _ *engine.Member, _ any) ([]byte, bool) {
 	value, err := appendPayload(dst, w.Ev.Payload)
 	if err != nil {
 		w.Fail(agentevents.RuleFieldJSON, "/payload", err.Error())
@@ -259,7 +259,7 @@ func (valueForm) Append(w *wire.Writer, dst []byte, _ *wire.Member, _ any) ([]by
 	return value, true
 }
 
-func (valueForm) Parse(r *wire.Reader, _ any) (err error) {
+func (valueForm) Parse(r *engine.Reader, _ any) (err error) {
 	decoderOf(r).rest, err = r.S.Raw()
 	return err
 }
@@ -283,7 +283,7 @@ func payloadOf(buf *[]byte, p agentevents.Payload) (string, error) {
 // that the other members lack.
 type restForm struct{}
 
-func (restForm) Append(w *wire.Writer, dst []byte, m *wire.Member, _ any) ([]byte, bool) {
+func (restForm) Append(w *engine.Writer, dst []byte, m *engine.Member, _ any) ([]byte, bool) {
 	rest, others := encoderOf(w).rest, w.Use(m.Name)
 	if rest == "" || others != "" && !jsonwire.IsObject(others) {
 		return append(dst, others...), others != ""
@@ -298,7 +298,7 @@ func (restForm) Append(w *wire.Writer, dst []byte, m *wire.Member, _ any) ([]byt
 	return append(dst, '}'), true
 }
 
-func (restForm) Parse(r *wire.Reader, _ any) error {
+func (restForm) Parse(r *engine.Reader, _ any) error {
 	raw, err := r.S.Raw()
 	if err != nil {
 		return err
@@ -328,7 +328,7 @@ func (restForm) Parse(r *wire.Reader, _ any) error {
 // A patchForm is a JSON Patch.
 type patchForm struct{}
 
-func (patchForm) Append(w *wire.Writer, dst []byte, m *wire.Member, _ any) ([]byte, bool) {
+func (patchForm) Append(w *engine.Writer, dst []byte, m *engine.Member, _ any) ([]byte, bool) {
 	p := w.Ev.Payload.(*agentevents.StatePatched)
 	state := encoderOf(w).s.state
 	if kept := w.Kept(m.Name); kept != "" {
@@ -339,7 +339,7 @@ func (patchForm) Append(w *wire.Writer, dst []byte, m *wire.Member, _ any) ([]by
 	return append(dst, state.patch(p)...), true
 }
 
-func (patchForm) Parse(r *wire.Reader, _ any) error {
+func (patchForm) Parse(r *engine.Reader, _ any) error {
 	raw, err := r.S.Raw()
 	d := decoderOf(r)
 	if d.delta = raw; d.patch.fault == "" {
@@ -349,9 +349,9 @@ func (patchForm) Parse(r *wire.Reader, _ any) error {
 }
 
 // A snapshotForm is the whole state, an object: any other value empties it.
-type snapshotForm struct{ wire.Value }
+type snapshotForm struct{ engine.Value }
 
-func (f snapshotForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte, bool) {
+func (f snapshotForm) Append(w *engine.Writer, dst []byte, m *engine.Member, at any) ([]byte, bool) {
 	if value := *at.(*agentevents.JSON); !jsonwire.IsObject(strings.TrimLeft(string(value), " \t\r\n")) {
 		return append(dst, "{}"...), true
 	}

@@ -12,7 +12,7 @@ import (
 
 	"github.com/agentevents/agentevents"
 	"github.com/agentevents/agentevents/dialect"
-	"github.com/agentevents/agentevents/dialect/internal/wire"
+	"github.com/agentevents/agentevents/dialect/internal/engine"
 	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
@@ -144,7 +144,7 @@ func interrupts(outcome string) iter.Seq[string] {
 // requests of the others.
 type waitsForm struct{ keptForm }
 
-func (f waitsForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte, bool) {
+func (f waitsForm) Append(w *engine.Writer, dst []byte, m *engine.Member, at any) ([]byte, bool) {
 	s, kept := encoderOf(w).s, w.Kept(m.Name)
 	if own := s.outcome(); !s.asks(kept) || kept == own && !s.said(w.Ev) {
 		return append(dst, own...), true
@@ -152,7 +152,7 @@ func (f waitsForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([
 	return f.keptForm.Append(w, dst, m, at)
 }
 
-func (f waitsForm) Parse(r *wire.Reader, at any) error {
+func (f waitsForm) Parse(r *engine.Reader, at any) error {
 	d := decoderOf(r)
 	scan := r.S
 	raw, _ := scan.Raw()

@@ -6,7 +6,7 @@ import (
 
 	"github.com/agentevents/agentevents"
 	"github.com/agentevents/agentevents/dialect"
-	"github.com/agentevents/agentevents/dialect/internal/wire"
+	"github.com/agentevents/agentevents/dialect/internal/engine"
 )
 
 // Options configure a [Decoder]. The zero Options are usable.
@@ -31,16 +31,16 @@ type Options struct {
 // The document has no ids of events and calls, and no sequence numbers: the decoder derives them
 // from the line and its place in the log. [Decoder.Losses] lists them with the other made-up
 // values.
-type Decoder struct{ r wire.Reader }
+type Decoder struct{ r engine.Reader }
 
 var _ dialect.Decoder = (*Decoder)(nil)
 
 // NewDecoder returns a decoder.
-func NewDecoder(o Options) *Decoder { return &Decoder{wire.Reader{F: format, Strict: o.Strict}} }
+func NewDecoder(o Options) *Decoder { return &Decoder{engine.Reader{F: format, Strict: o.Strict}} }
 
 // Decode appends the event of a line.
 func (d *Decoder) Decode(dst []agentevents.Event, line []byte) ([]agentevents.Event, error) {
-	return wire.Decode(dst, line, d.read)
+	return engine.Decode(dst, line, d.read)
 }
 
 // End appends nothing: every line is complete.

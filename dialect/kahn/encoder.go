@@ -8,7 +8,7 @@ import (
 
 	"github.com/agentevents/agentevents"
 	"github.com/agentevents/agentevents/dialect"
-	"github.com/agentevents/agentevents/dialect/internal/wire"
+	"github.com/agentevents/agentevents/dialect/internal/engine"
 	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
@@ -27,10 +27,10 @@ import (
 // after their nodes ([dialect.Names]), and end when these fail. It keeps a few numbers for each of the
 // latest agents, as [dialect.MaxCalls] bounds it.
 type Encoder struct {
-	w       wire.Writer
+	w       engine.Writer
 	measure *dialect.Measure // nil: the losses are not asked for
 	reads   Decoder          // reads the lines for it
-	agents  wire.Recent[agentKey, *agentState]
+	agents  engine.Recent[agentKey, *agentState]
 	a       *agentState // the agent of the current event
 	names   dialect.Names
 	calls   dialect.Calls // the calls that have not returned
@@ -46,10 +46,10 @@ type agentState struct {
 	stepped bool // an event of the agent had a step
 	from    int  // the first step of this attempt
 	totals  agentevents.Totals
-	refused int        // refusals without a call, and returns of calls before the start, in totals.ToolCalls: their lines look like calls
-	since   uint64     // the sequence of the start
-	own     wire.Steps // of the events
-	read    wire.Steps // of their lines
+	refused int          // refusals without a call, and returns of calls before the start, in totals.ToolCalls: their lines look like calls
+	since   uint64       // the sequence of the start
+	own     engine.Steps // of the events
+	read    engine.Steps // of their lines
 	started time.Time
 	failed  bool // it is at the status failed
 }
@@ -62,7 +62,7 @@ type EncoderOptions struct {
 
 // NewEncoder returns an encoder.
 func NewEncoder(o EncoderOptions) *Encoder {
-	e := &Encoder{w: wire.Writer{F: format}}
+	e := &Encoder{w: engine.Writer{F: format}}
 	if !o.Fast {
 		e.reads = *NewDecoder(Options{})
 		e.measure = dialect.NewMeasure(Name, &e.reads, words)
@@ -70,7 +70,7 @@ func NewEncoder(o EncoderOptions) *Encoder {
 	return e
 }
 
-func encoderOf(w *wire.Writer) *Encoder { return (*Encoder)(w.Doc.(*document)) }
+func encoderOf(w *engine.Writer) *Encoder { return (*Encoder)(w.Doc.(*document)) }
 
 // Append appends the line of an event. See [dialect.Encoder].
 func (e *Encoder) Append(dst []byte, ev agentevents.Event) ([]byte, error) {
@@ -96,7 +96,7 @@ func (e *Encoder) Append(dst []byte, ev agentevents.Event) ([]byte, error) {
 // A document is the part of an Encoder that its Writer asks.
 type document Encoder
 
-func (e *document) Line(w *wire.Writer, dst []byte) ([]byte, error) {
+func (e *document) Line(w *engine.Writer, dst []byte) ([]byte, error) {
 	if _, waits := w.Ev.Payload.(*agentevents.ToolCalled); waits {
 		return dst, nil
 	}
@@ -108,7 +108,7 @@ func (e *document) Line(w *wire.Writer, dst []byte) ([]byte, error) {
 	return w.Line(dst, format.Row(w.Ev.Kind()))
 }
 
-func (e *document) Reread(w *wire.Writer, line string) error {
+func (e *document) Reread(w *engine.Writer, line string) error {
 	e.check.r.Continue(w)
 	err := e.check.read(line, &w.Read)
 	if err == nil && !w.Broken() && jsonwire.HasMember(string(w.Read.Extra(string(Name))), "agent_id") {

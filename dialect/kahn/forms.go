@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/agentevents/agentevents"
-	"github.com/agentevents/agentevents/dialect/internal/wire"
+	"github.com/agentevents/agentevents/dialect/internal/engine"
 	"github.com/agentevents/agentevents/internal/endword"
 	"github.com/agentevents/agentevents/internal/jsonwire"
 )
@@ -19,7 +19,7 @@ import (
 // A timeForm is a time in UTC with milliseconds.
 type timeForm struct{}
 
-func (timeForm) Append(w *wire.Writer, dst []byte, _ *wire.Member, _ any) ([]byte, bool) {
+func (timeForm) Append(w *engine.Writer, dst []byte, _ *engine.Member, _ any) ([]byte, bool) {
 	t := w.Time()
 	if t.Nanosecond()%1e6 != 0 && !w.Whole {
 		t = t.Truncate(time.Millisecond)
@@ -27,7 +27,7 @@ func (timeForm) Append(w *wire.Writer, dst []byte, _ *wire.Member, _ any) ([]byt
 	return w.Times.Append(dst, t), true
 }
 
-func (timeForm) Parse(r *wire.Reader, at any) (err error) {
+func (timeForm) Parse(r *engine.Reader, at any) (err error) {
 	from := r.S.Offset()
 	if *at.(*time.Time), err = r.Times.Time(&r.S); err != nil {
 		return err
@@ -46,13 +46,13 @@ func (timeForm) Schema() map[string]any {
 // An id is an id of the document's form. Others are normalised.
 type id struct{ p *pattern }
 
-func (f id) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte, bool) {
+func (f id) Append(w *engine.Writer, dst []byte, m *engine.Member, at any) ([]byte, bool) {
 	v := *at.(*string)
 	return append(f.p.append(append(dst, '"'), v), '"'), v != ""
 }
 
-func (f id) Parse(r *wire.Reader, at any) error {
-	err := wire.Value{}.Parse(r, at)
+func (f id) Parse(r *engine.Reader, at any) error {
+	err := engine.Value{}.Parse(r, at)
 	if v := *at.(*string); err == nil && r.Strict && !f.p.matches(v) {
 		r.Break(RuleID, jsonwire.Brief(v)+" does not match "+f.p.syntax)
 	}
@@ -60,12 +60,12 @@ func (f id) Parse(r *wire.Reader, at any) error {
 }
 
 // madeID stands for an id that the event does not have.
-func madeID(w *wire.Writer, dst []byte, m *wire.Member) []byte {
+func madeID(w *engine.Writer, dst []byte, m *engine.Member) []byte {
 	return append(m.Form.(id).p.append(append(dst, '"'), ""), '"')
 }
 
 // madeAgent is madeID that takes the node of the event for its agent.
-func madeAgent(w *wire.Writer, dst []byte, m *wire.Member) []byte {
+func madeAgent(w *engine.Writer, dst []byte, m *engine.Member) []byte {
 	agent := encoderOf(w).names.Of(w.Ev)
 	if agent == "" {
 		return madeID(w, dst, m)
@@ -74,7 +74,7 @@ func madeAgent(w *wire.Writer, dst []byte, m *wire.Member) []byte {
 }
 
 // promptAsTask stands for the task of an agent: its prompt, if that is a text.
-func promptAsTask(w *wire.Writer, dst []byte, m *wire.Member) []byte {
+func promptAsTask(w *engine.Writer, dst []byte, m *engine.Member) []byte {
 	prompt := jsonwire.Text(string(w.Ev.Payload.(*agentevents.AgentStarted).Prompt))
 	return jsonwire.AppendString(dst, prompt)
 }
@@ -82,14 +82,14 @@ func promptAsTask(w *wire.Writer, dst []byte, m *wire.Member) []byte {
 // An auditedForm is an agent, or null when the run is audited.
 type auditedForm struct{ id }
 
-func (f auditedForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte, bool) {
+func (f auditedForm) Append(w *engine.Writer, dst []byte, m *engine.Member, at any) ([]byte, bool) {
 	if dst, said := f.id.Append(w, dst, m, at); said {
 		return dst, true
 	}
 	return append(dst, "null"...), true
 }
 
-func (f auditedForm) Parse(r *wire.Reader, at any) error {
+func (f auditedForm) Parse(r *engine.Reader, at any) error {
 	if r.S.Null() {
 		return nil
 	}
@@ -103,34 +103,34 @@ func (f auditedForm) Parse(r *wire.Reader, at any) error {
 // An idOfOther is the agent of a line of another type, if the member is the id of an agent there.
 type idOfOther struct{ id }
 
-func (f idOfOther) Parse(r *wire.Reader, at any) error {
+func (f idOfOther) Parse(r *engine.Reader, at any) error {
 	if strings.HasPrefix(r.S.Rest(), `""`) {
-		return wire.ErrMisfit
+		return engine.ErrMisfit
 	}
 	return f.id.Parse(r, at)
 }
 
 // A stepOfOther is the same for the step.
-type stepOfOther struct{ wire.Value }
+type stepOfOther struct{ engine.Value }
 
-func (stepOfOther) Parse(r *wire.Reader, at any) error {
+func (stepOfOther) Parse(r *engine.Reader, at any) error {
 	n, err := r.S.SmallInt()
 	if err != nil || n < 0 {
-		return wire.ErrMisfit
+		return engine.ErrMisfit
 	}
 	*at.(*agentevents.Opt[int]) = agentevents.Some(n)
 	return nil
 }
 
 // madeStep makes up the step of an event without one.
-func madeStep(w *wire.Writer, dst []byte, _ *wire.Member) []byte {
+func madeStep(w *engine.Writer, dst []byte, _ *engine.Member) []byte {
 	return jsonwire.AppendInt(dst, int64(encoderOf(w).a.at(w.Ev)))
 }
 
 // A secondsForm is a duration in seconds, always with a point: 65.0, 0.04.
 type secondsForm struct{}
 
-func (secondsForm) Append(_ *wire.Writer, dst []byte, _ *wire.Member, at any) ([]byte, bool) {
+func (secondsForm) Append(_ *engine.Writer, dst []byte, _ *engine.Member, at any) ([]byte, bool) {
 	switch v := at.(type) {
 	case *time.Duration:
 		return appendSeconds(dst, *v), true
@@ -140,7 +140,7 @@ func (secondsForm) Append(_ *wire.Writer, dst []byte, _ *wire.Member, at any) ([
 	return dst, false
 }
 
-func (secondsForm) Parse(r *wire.Reader, at any) error {
+func (secondsForm) Parse(r *engine.Reader, at any) error {
 	d, err := r.S.Seconds()
 	switch v := at.(type) {
 	case *time.Duration:
@@ -161,7 +161,7 @@ func appendSeconds(dst []byte, d time.Duration) []byte {
 }
 
 // sinceCall and sinceStart make up the durations of events without one.
-func sinceCall(w *wire.Writer, dst []byte, m *wire.Member) []byte {
+func sinceCall(w *engine.Writer, dst []byte, m *engine.Member) []byte {
 	if call := encoderOf(w).calls.Joined(w.Ev); call != nil && agentevents.TimeKnown(call.Time) &&
 		agentevents.TimeKnown(w.Ev.Time) {
 		return appendSeconds(dst, max(0, w.Ev.Time.Sub(call.Time)))
@@ -169,7 +169,7 @@ func sinceCall(w *wire.Writer, dst []byte, m *wire.Member) []byte {
 	return append(dst, "0.0"...)
 }
 
-func sinceStart(w *wire.Writer, dst []byte, m *wire.Member) []byte {
+func sinceStart(w *engine.Writer, dst []byte, m *engine.Member) []byte {
 	if at := encoderOf(w).a.started; agentevents.TimeKnown(at) && agentevents.TimeKnown(w.Ev.Time) {
 		return appendSeconds(dst, max(0, w.Ev.Time.Sub(at)))
 	}
@@ -177,9 +177,9 @@ func sinceStart(w *wire.Writer, dst []byte, m *wire.Member) []byte {
 }
 
 // A floatForm is a number with a point.
-type floatForm struct{ wire.Value }
+type floatForm struct{ engine.Value }
 
-func (f floatForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte, bool) {
+func (f floatForm) Append(w *engine.Writer, dst []byte, m *engine.Member, at any) ([]byte, bool) {
 	mark := len(dst)
 	dst, said := f.Value.Append(w, dst, m, at)
 	if !bytes.ContainsAny(dst[mark:], ".e") {
@@ -192,11 +192,11 @@ func (f floatForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([
 // the call and its return.
 type okForm struct{}
 
-func (okForm) Append(w *wire.Writer, dst []byte, _ *wire.Member, at any) ([]byte, bool) {
+func (okForm) Append(w *engine.Writer, dst []byte, _ *engine.Member, at any) ([]byte, bool) {
 	return strconv.AppendBool(dst, agentevents.ToolStatus(*at.(*string)) == agentevents.ToolStatusOK), true
 }
 
-func (okForm) Parse(r *wire.Reader, at any) error {
+func (okForm) Parse(r *engine.Reader, at any) error {
 	ok, err := r.S.Bool()
 	*at.(*string) = string(agentevents.ToolStatusError)
 	if ok {
@@ -210,12 +210,12 @@ func (okForm) Schema() map[string]any { return map[string]any{"type": "boolean"}
 // A summaryForm is a text of at most max characters. An event that has only the whole
 // value has it as the summary: a text as it is, any other value as JSON, and null not at all.
 type summaryForm struct {
-	wire.EmptyKept
-	value func(w *wire.Writer) (text string, value agentevents.JSON)
+	engine.EmptyKept
+	value func(w *engine.Writer) (text string, value agentevents.JSON)
 	max   int
 }
 
-func (f summaryForm) Append(w *wire.Writer, dst []byte, _ *wire.Member, _ any) ([]byte, bool) {
+func (f summaryForm) Append(w *engine.Writer, dst []byte, _ *engine.Member, _ any) ([]byte, bool) {
 	text, value := f.value(w)
 	if text == "" && value != "" {
 		text = asText(value)
@@ -237,7 +237,7 @@ func asText(value agentevents.JSON) string {
 // cut is the detail of a summary that was too long.
 var cut = "cut to " + strconv.Itoa(MaxSummary) + " characters"
 
-func (f summaryForm) Parse(r *wire.Reader, at any) error {
+func (f summaryForm) Parse(r *engine.Reader, at any) error {
 	err := f.EmptyKept.Parse(r, at)
 	if text := *at.(*string); r.Strict && len(text) > f.max {
 		if n := utf8.RuneCountInString(text); n > f.max {
@@ -256,7 +256,7 @@ func (f summaryForm) Schema() map[string]any {
 }
 
 // inputOf returns the arguments of a return: the arguments of its call, if the call is known.
-func inputOf(w *wire.Writer) (string, agentevents.JSON) {
+func inputOf(w *engine.Writer) (string, agentevents.JSON) {
 	p := w.Ev.Payload.(*agentevents.ToolReturned)
 	call := encoderOf(w).calls.Joined(w.Ev)
 	if call == nil {
@@ -266,15 +266,15 @@ func inputOf(w *wire.Writer) (string, agentevents.JSON) {
 	return called.ArgumentsSummary, called.Arguments
 }
 
-func outputOf(w *wire.Writer) (string, agentevents.JSON) {
+func outputOf(w *engine.Writer) (string, agentevents.JSON) {
 	p := w.Ev.Payload.(*agentevents.ToolReturned)
 	return p.ResultSummary, p.Result
 }
 
 // An objectForm is an object.
-type objectForm struct{ wire.Value }
+type objectForm struct{ engine.Value }
 
-func (f objectForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte, bool) {
+func (f objectForm) Append(w *engine.Writer, dst []byte, m *engine.Member, at any) ([]byte, bool) {
 	mark := len(dst)
 	dst, said := f.Value.Append(w, dst, m, at)
 	if len(dst) > mark && dst[mark] != '{' {
@@ -283,7 +283,7 @@ func (f objectForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) (
 	return dst, said
 }
 
-func (f objectForm) Parse(r *wire.Reader, at any) error {
+func (f objectForm) Parse(r *engine.Reader, at any) error {
 	if r.S.Kind() != '{' {
 		return &jsonwire.SyntaxError{Offset: r.S.Offset(), Msg: "found a value that is not an object, expected an object"}
 	}
@@ -293,9 +293,9 @@ func (f objectForm) Parse(r *wire.Reader, at any) error {
 func (objectForm) Schema() map[string]any { return map[string]any{"type": "object"} }
 
 // madeOutcome makes up the outcome of an event without one.
-func madeOutcome(w *wire.Writer, dst []byte, m *wire.Member) []byte {
+func madeOutcome(w *engine.Writer, dst []byte, m *engine.Member) []byte {
 	outcome := agentevents.OutcomeConverged
-	switch wire.Ending(w.Ev.Payload.(*agentevents.AgentEnded)) {
+	switch engine.Ending(w.Ev.Payload.(*agentevents.AgentEnded)) {
 	case endword.Failed, endword.Refused, endword.Cancelled:
 		outcome = agentevents.OutcomeAborted
 	case endword.Partial:
@@ -308,9 +308,9 @@ func madeOutcome(w *wire.Writer, dst []byte, m *wire.Member) []byte {
 }
 
 // A totalForm is one of the totals of an end.
-type totalForm struct{ wire.Whole }
+type totalForm struct{ engine.Whole }
 
-func (f totalForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte, bool) {
+func (f totalForm) Append(w *engine.Writer, dst []byte, m *engine.Member, at any) ([]byte, bool) {
 	n := *at.(*int)
 	a := encoderOf(w).a
 	switch m.Name {
@@ -326,7 +326,7 @@ func (f totalForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([
 
 // madeTotal makes up a total of an event without totals: the total of its line, if the line had
 // only some totals, or the encoder's count.
-func madeTotal(w *wire.Writer, dst []byte, m *wire.Member) []byte {
+func madeTotal(w *engine.Writer, dst []byte, m *engine.Member) []byte {
 	raw := w.Kept(m.Name)
 	if n, _ := strconv.Atoi(raw); strconv.Itoa(n) == raw {
 		at := "/" + string(Name) + "/" + m.Name

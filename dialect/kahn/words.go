@@ -2,7 +2,7 @@ package kahn
 
 import (
 	"github.com/agentevents/agentevents/dialect"
-	"github.com/agentevents/agentevents/dialect/internal/wire"
+	"github.com/agentevents/agentevents/dialect/internal/engine"
 )
 
 // words are the reasons of the document's losses.
@@ -49,8 +49,8 @@ var words = dialect.Words{
 		"made up agent.toolReturned /payload/durationMs": "the time since the call, or 0",
 		"made up agent.ended /payload/durationMs":        "the time since the start, or 0",
 		"made up /payload/totals":                        "counted by the encoder",
-		"made up /payload/totals/steps":                  wire.UnseenSteps,
-		"altered /payload/totals/steps":                  wire.UnseenSteps,
+		"made up /payload/totals/steps":                  engine.UnseenSteps,
+		"altered /payload/totals/steps":                  engine.UnseenSteps,
 		"made up /payload/totals/toolCalls":              refusedCalls,
 		"altered /payload/totals/toolCalls":              refusedCalls,
 	},

@@ -9,7 +9,7 @@ import (
 
 	"github.com/agentevents/agentevents"
 	"github.com/agentevents/agentevents/dialect"
-	"github.com/agentevents/agentevents/dialect/internal/wire"
+	"github.com/agentevents/agentevents/dialect/internal/engine"
 	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
@@ -41,13 +41,13 @@ type Options struct {
 type Decoder struct {
 	o     Options
 	clock clock
-	r     wire.Reader
+	r     engine.Reader
 	open  opens
 	roots roots
 	// seen has the sequences of the latest lines by their hashes. A sequence may repeat, so that
 	// only the identical line is the same event: a stream that begins again where it broke off
 	// has some lines twice. A line without a time or a sequence may be two events.
-	seen  wire.Recent[uint64, int64]
+	seen  engine.Recent[uint64, int64]
 	frame frame
 	// Of the line that is read:
 	said    said
@@ -71,12 +71,12 @@ var _ dialect.Decoder = (*Decoder)(nil)
 
 // NewDecoder returns a decoder.
 func NewDecoder(o Options) *Decoder {
-	d := &Decoder{o: o, clock: newClock(o.Anchor, o.AnchorSeconds), r: wire.Reader{F: format, Strict: o.Strict}}
+	d := &Decoder{o: o, clock: newClock(o.Anchor, o.AnchorSeconds), r: engine.Reader{F: format, Strict: o.Strict}}
 	d.r.Doc = d
 	return d
 }
 
-func decoderOf(r *wire.Reader) *Decoder { return r.Doc.(*Decoder) }
+func decoderOf(r *engine.Reader) *Decoder { return r.Doc.(*Decoder) }
 
 // Losses returns the values of the events so far that their lines lack. See [dialect.Decoder].
 func (d *Decoder) Losses() []dialect.Loss { return d.r.Losses.List() }

@@ -10,7 +10,7 @@ import (
 
 	"github.com/agentevents/agentevents"
 	"github.com/agentevents/agentevents/dialect"
-	"github.com/agentevents/agentevents/dialect/internal/wire"
+	"github.com/agentevents/agentevents/dialect/internal/engine"
 	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
@@ -48,21 +48,21 @@ type EncoderOptions struct {
 // innermost.
 type Encoder struct {
 	sse     bool
-	w       wire.Writer
-	measure *dialect.Measure             // nil: the losses are not asked for
-	open    opens                        // as events name them
-	scopes  wire.Recent[scope, []spanID] // the open spans of agents, turns and steps that others begin in, the innermost last
-	check   *Decoder                     // reads the lines, and knows which spans readers of the log know to be open
+	w       engine.Writer
+	measure *dialect.Measure               // nil: the losses are not asked for
+	open    opens                          // as events name them
+	scopes  engine.Recent[scope, []spanID] // the open spans of agents, turns and steps that others begin in, the innermost last
+	check   *Decoder                       // reads the lines, and knows which spans readers of the log know to be open
 
-	accounts wire.Recent[scope, *account]
+	accounts engine.Recent[scope, *account]
 	latest   *account // of the latest event
 	untold   bool     // the event has a usage_observed before its line
 
 	ofNode        bool // the agent of the event is its node
 	names         dialect.Names
-	handoffs      wire.Recent[scope, []pair] // the open ones of a handoff id
-	called        wire.Recent[scope, string] // the ids by which span lines call agents that are known by their spans
-	line          []byte                     // in a frame
+	handoffs      engine.Recent[scope, []pair] // the open ones of a handoff id
+	called        engine.Recent[scope, string] // the ids by which span lines call agents that are known by their spans
+	line          []byte                       // in a frame
 	read          []agentevents.Event
 	*boundary     // of the line that is written: own, or compared
 	own, compared boundary
@@ -75,14 +75,14 @@ type Encoder struct {
 // NewEncoder returns an encoder.
 func NewEncoder(o EncoderOptions) *Encoder {
 	reader := Options{Anchor: o.Anchor, AnchorSeconds: o.AnchorSeconds}
-	e := &Encoder{sse: o.SSE, w: wire.Writer{F: format}, check: NewDecoder(reader)}
+	e := &Encoder{sse: o.SSE, w: engine.Writer{F: format}, check: NewDecoder(reader)}
 	if !o.Fast {
 		e.measure = dialect.NewMeasure(Name, e.check, words)
 	}
 	return e
 }
 
-func encoderOf(w *wire.Writer) *Encoder { return (*Encoder)(w.Doc.(*document)) }
+func encoderOf(w *engine.Writer) *Encoder { return (*Encoder)(w.Doc.(*document)) }
 
 // End appends nothing: every event is written at once.
 func (e *Encoder) End(dst []byte) ([]byte, error) { return dst, nil }
@@ -183,7 +183,7 @@ func (e *Encoder) append(dst []byte, ev *agentevents.Event) ([]byte, error) {
 	if !e.sse {
 		return out, nil
 	}
-	e.line = wire.Buffer(out)
+	e.line = engine.Buffer(out)
 	if !strings.ContainsAny(e.typ, "\r\n") {
 		dst = append(append(append(dst, "event: "...), e.typ...), '\n')
 	}
@@ -208,7 +208,7 @@ var newline = []byte("\n")
 // A document is the part of an Encoder that its Writer asks.
 type document Encoder
 
-func (d *document) Line(w *wire.Writer, dst []byte) ([]byte, error) {
+func (d *document) Line(w *engine.Writer, dst []byte) ([]byte, error) {
 	e := (*Encoder)(d)
 	if e.boundary = &e.compared; !w.Whole {
 		e.boundary = &e.own
@@ -252,7 +252,7 @@ func (d *document) Line(w *wire.Writer, dst []byte) ([]byte, error) {
 }
 
 // Reread reads a line again, as readers of the lines so far do.
-func (d *document) Reread(w *wire.Writer, line string) error {
+func (d *document) Reread(w *engine.Writer, line string) error {
 	e, r := (*Encoder)(d), &d.check.r
 	if e.untold {
 		return errUntold

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/agentevents/agentevents"
-	"github.com/agentevents/agentevents/dialect/internal/wire"
+	"github.com/agentevents/agentevents/dialect/internal/engine"
 	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
@@ -43,25 +43,25 @@ const (
 )
 
 // format is the document.
-var format = func() *wire.Format {
-	need, may := wire.Need, wire.May
-	filled := func(f wire.Form) wire.Form {
-		return wire.Check(RuleRequired, f, func(at any) string {
+var format = func() *engine.Format {
+	need, may := engine.Need, engine.May
+	filled := func(f engine.Form) engine.Form {
+		return engine.Check(RuleRequired, f, func(at any) string {
 			if *at.(*string) == "" {
 				return "must not be empty"
 			}
 			return ""
 		})
 	}
-	atLeast0 := func(f wire.Form) wire.Form { return wire.AtLeast(RuleRange, f, 0) }
+	atLeast0 := func(f engine.Form) engine.Form { return engine.AtLeast(RuleRange, f, 0) }
 	var (
 		null   = instead("null")
-		text   = wire.Full{}
-		orNull = wire.Nullable(wire.Value{})
+		text   = engine.Full{}
+		orNull = engine.Nullable(engine.Value{})
 		id     = filled(text)
-		count  = atLeast0(wire.Whole{})
+		count  = atLeast0(engine.Whole{})
 		least0 = atLeast0(number{}) // of a cost, or a duration
-		unit   = wire.Unit(RuleRange, number{})
+		unit   = engine.Unit(RuleRange, number{})
 
 		title   = may("name", "name", text)
 		content = may("content", "delta", text)
@@ -75,12 +75,12 @@ var format = func() *wire.Format {
 
 		// Attributes of spans. A value that the field cannot hold is kept, and written again as
 		// long as the field is empty.
-		attr = func(name, says, empty string, form ...wire.Form) wire.Member {
+		attr = func(name, says, empty string, form ...engine.Form) engine.Member {
 			m := may(name, says, form...).Or(instead(empty))
 			m.Loose = true
 			return m
 		}
-		known = func(name, says string) wire.Member { return attr(name, says, `""`) }
+		known = func(name, says string) engine.Member { return attr(name, says, `""`) }
 		turn  = attr("turn_number", "turn", "", whole{})
 		step  = known("step_id", "stepId")
 		tool  = known("tool_name", "toolId")
@@ -93,8 +93,8 @@ var format = func() *wire.Format {
 		from  = known("from_agent", "from/agentId")
 		to    = known("to_agent", "to/agentId")
 	)
-	named := func(prefix string) wire.Member { return may("name", "", spanName(prefix)) }
-	f := wire.Format{
+	named := func(prefix string) engine.Member { return may("name", "", spanName(prefix)) }
+	f := engine.Format{
 		Name:     Name,
 		Required: RuleRequired,
 		Type:     RuleType,
@@ -103,120 +103,120 @@ var format = func() *wire.Format {
 		},
 		Lax: true, OtherExtra: true, Nulls: true,
 		// Of a line of another type, members are the payload's.
-		Place:   func(w *wire.Writer, m *wire.Member, _, _, _ string) bool { return m == nil && w.Row() != nil },
+		Place:   func(w *engine.Writer, m *engine.Member, _, _, _ string) bool { return m == nil && w.Row() != nil },
 		Remarks: []string{monotonic, afterType},
 		Case:    caseOf,
-		Head: []wire.Member{
-			need("timestamp", "/timestamp", wire.AnyTime(timeForm{}, time.Second)), need("sequence", "/sequence", sequenceForm{}), need("session_id", "/sessionId", filled(wire.Value{})).Or(ownRun),
+		Head: []engine.Member{
+			need("timestamp", "/timestamp", engine.AnyTime(timeForm{}, time.Second)), need("sequence", "/sequence", sequenceForm{}), need("session_id", "/sessionId", filled(engine.Value{})).Or(ownRun),
 			need("run_id", "/runId", id), may("agent_id", "/agentId", lineAgent{orNull}).Or(null),
 		},
-		Tail: []wire.Member{need("type", "", wire.Type)},
-		Rows: []wire.Row{
-			{Type: "intent_classified", Kind: agentevents.KindIntentClassified, Members: []wire.Member{
+		Tail: []engine.Member{need("type", "", engine.Type)},
+		Rows: []engine.Row{
+			{Type: "intent_classified", Kind: agentevents.KindIntentClassified, Members: []engine.Member{
 				may("intent", "intent", text), may("confidence", "confidence", unit), may("reasoning", "reasoning", text),
 			}},
-			{Type: "plan_proposed", Kind: agentevents.KindPlanProposed, Members: []wire.Member{
-				may("steps", "steps", wire.List[agentevents.PlanStep](
+			{Type: "plan_proposed", Kind: agentevents.KindPlanProposed, Members: []engine.Member{
+				may("steps", "steps", engine.List[agentevents.PlanStep](
 					need("step_id", "stepId", id), need("description", "description", text), may("tool_name", "toolName", orNull).Or(null),
 				)).Or(instead("[]")),
 				may("strategy", "strategy", text),
 			}},
-			{Type: "citation_found", Kind: agentevents.KindCitationFound, Members: []wire.Member{
+			{Type: "citation_found", Kind: agentevents.KindCitationFound, Members: []engine.Member{
 				may("claim", "claim", text), may("source_uri", "sourceUri", text), may("confidence", "confidence", unit), may("verified", "verified"),
 			}},
-			{Type: "usage_observed", Kind: agentevents.KindUsageObserved, Members: []wire.Member{
+			{Type: "usage_observed", Kind: agentevents.KindUsageObserved, Members: []engine.Member{
 				input, output, may("total_tokens", "usage/totalTokens", count), may("cost_usd", "costUsd", least0), may("source", "source", text),
 			}},
-			{Type: "evidence_insufficient", Kind: agentevents.KindEvidenceInsufficient, Members: []wire.Member{
+			{Type: "evidence_insufficient", Kind: agentevents.KindEvidenceInsufficient, Members: []engine.Member{
 				reason, may("what_would_resolve", "whatWouldResolve", text),
 			}},
-			{Type: "turn_summary", Kind: agentevents.KindTurnSummarized, Members: []wire.Member{
+			{Type: "turn_summary", Kind: agentevents.KindTurnSummarized, Members: []engine.Member{
 				may("text", "text", text), may("intent", "intent", text),
-				may("tool_calls", "toolCalls", wire.List[agentevents.ToolCallSummary](
+				may("tool_calls", "toolCalls", engine.List[agentevents.ToolCallSummary](
 					need("tool_name", "toolName", id), need("call_id", "callId", id), may("is_error", "isError").Or(instead("false")), may("duration_ms", "durationMs", least0),
 					may("cost_usd", "costUsd", least0), may("input_tokens", "inputTokens", count), may("output_tokens", "outputTokens", count),
 				)).Or(instead("[]")),
 				may("tokens_used", "usage/totalTokens", count), may("cost_usd", "costUsd", least0), input, output,
 			}},
-			{Type: "memory_event", Kind: agentevents.KindMemoryChanged, Members: []wire.Member{
-				need("kind", "change", wire.OneOf(RuleEnum, id, memories...)), may("section", "section", text),
+			{Type: "memory_event", Kind: agentevents.KindMemoryChanged, Members: []engine.Member{
+				need("kind", "change", engine.OneOf(RuleEnum, id, memories...)), may("section", "section", text),
 				may("item_count", "itemCount", count), may("attributes", "attributes", object).Or(instead("{}")),
 			}},
-			{Type: "memory_event", Case: "tokens", Kind: agentevents.KindContextCompacted, Members: []wire.Member{
-				need("kind", "", wire.Const(`"summarized"`)), beside[string]("section", wire.Value{}, `""`),
-				beside[int]("item_count", wire.Value{}, "0"), may("attributes", "", wire.Body),
-			}, Body: []wire.Member{
+			{Type: "memory_event", Case: "tokens", Kind: agentevents.KindContextCompacted, Members: []engine.Member{
+				need("kind", "", engine.Const(`"summarized"`)), beside[string]("section", engine.Value{}, `""`),
+				beside[int]("item_count", engine.Value{}, "0"), may("attributes", "", engine.Body),
+			}, Body: []engine.Member{
 				attr("tokens_before", "tokensBefore", "", whole{}),
 				attr("tokens_after", "tokensAfter", "", whole{}), attr("trigger", "trigger", ""), attr("summary", "summary", ""),
 			}},
-			{Type: "run_error", Kind: agentevents.KindAgentErrored, Members: []wire.Member{
+			{Type: "run_error", Kind: agentevents.KindAgentErrored, Members: []engine.Member{
 				may("error_type", "errorType", text), may("message", "message", text), may("recovery_hint", "recoveryHint", text),
 			}},
-			{Type: "budget_exceeded", Kind: agentevents.KindBudgetExceeded, Members: []wire.Member{
+			{Type: "budget_exceeded", Kind: agentevents.KindBudgetExceeded, Members: []engine.Member{
 				may("kind", "budget", text), may("limit", "limit", number{}), may("actual", "actual", number{}), reason,
 			}},
-			{Type: "text_delta", Kind: agentevents.KindTextDelta, Members: []wire.Member{content}},
-			{Type: "thinking_delta", Kind: agentevents.KindAgentReasoningDelta, Members: []wire.Member{content}},
-			{Type: "tool_call_args_delta", Kind: agentevents.KindToolArgumentsDelta, Members: []wire.Member{may("call_id", "callId", text), content}},
-			{Type: "tool_call_approval_required", Kind: agentevents.KindApprovalRequested, Members: []wire.Member{
+			{Type: "text_delta", Kind: agentevents.KindTextDelta, Members: []engine.Member{content}},
+			{Type: "thinking_delta", Kind: agentevents.KindAgentReasoningDelta, Members: []engine.Member{content}},
+			{Type: "tool_call_args_delta", Kind: agentevents.KindToolArgumentsDelta, Members: []engine.Member{may("call_id", "callId", text), content}},
+			{Type: "tool_call_approval_required", Kind: agentevents.KindApprovalRequested, Members: []engine.Member{
 				may("call_id", "callId", text), may("tool_name", "toolId", text), may("arguments", "arguments", pairs{free{empty: "[]"}}).Or(instead("[]")), reason,
-				beside[string]("run_state_ref", wire.Value{}, `""`),
+				beside[string]("run_state_ref", engine.Value{}, `""`),
 			}},
-			{Type: "escalation_required", Case: clarification, Kind: agentevents.KindClarificationRequested, Members: []wire.Member{
-				may("kind", "", wire.Const(`"`+clarification+`"`)), may("reason", "questions", questionForm{}), beside[agentevents.JSON]("details", object, "{}"),
-				beside[string]("resume_token", wire.Value{}, `""`), may("escalation_id", "interruptId", interruptForm{}),
+			{Type: "escalation_required", Case: clarification, Kind: agentevents.KindClarificationRequested, Members: []engine.Member{
+				may("kind", "", engine.Const(`"`+clarification+`"`)), may("reason", "questions", questionForm{}), beside[agentevents.JSON]("details", object, "{}"),
+				beside[string]("resume_token", engine.Value{}, `""`), may("escalation_id", "interruptId", interruptForm{}),
 			}},
-			{Type: "span", Kind: agentevents.KindSpanRecorded, Members: []wire.Member{
-				need("subject", "subject", wire.OneOf(RuleEnum, id, subjects...)), need("phase", "phase", wire.OneOf(RuleEnum, id, phases...)),
+			{Type: "span", Kind: agentevents.KindSpanRecorded, Members: []engine.Member{
+				need("subject", "subject", engine.OneOf(RuleEnum, id, subjects...)), need("phase", "phase", engine.OneOf(RuleEnum, id, phases...)),
 				spanID, parentSpan, title,
-				may("duration_ms", "durationMs", phaseForm{wire.Nullable(least0)}).Or(null), may("error_type", "errorType", phaseForm{orNull}).Or(null),
+				may("duration_ms", "durationMs", phaseForm{engine.Nullable(least0)}).Or(null), may("error_type", "errorType", phaseForm{orNull}).Or(null),
 				may("error_message", "errorMessage", phaseForm{orNull}).Or(null), may("attributes", "attributes", object).Or(instead("{}")),
 			}},
 		},
 	}
 	// span adds the row of a kind that spans of a subject and phase become.
-	span := func(subject, phase string, kind agentevents.Kind, rest string, name wire.Member, attributes ...wire.Member) {
-		duration, parent := beside[time.Duration]("duration_ms", wire.Value{}, "null"), parentSpan
+	span := func(subject, phase string, kind agentevents.Kind, rest string, name engine.Member, attributes ...engine.Member) {
+		duration, parent := beside[time.Duration]("duration_ms", engine.Value{}, "null"), parentSpan
 		if phase == "start" || subject == "tool_call" || subject == "llm_call" { // a record of a whole call begins, too
 			parent = enclosed
 		}
-		errorType, errorMessage := beside[string]("error_type", wire.Value{}, "null"), beside[string]("error_message", wire.Value{}, "null")
+		errorType, errorMessage := beside[string]("error_type", engine.Value{}, "null"), beside[string]("error_message", engine.Value{}, "null")
 		if phase != "start" && subject != "handoff" {
-			duration = may("duration_ms", "durationMs", wire.Nullable(least0)).Or(sinceStart)
+			duration = may("duration_ms", "durationMs", engine.Nullable(least0)).Or(sinceStart)
 		}
 		if phase == "error" {
 			errorType, errorMessage = may("error_type", "error/code", orNull).Or(errorCode), may("error_message", "error/message", orNull).Or(null)
 		}
-		f.Rows = append(f.Rows, wire.Row{Type: "span", Case: subject + " " + phase, Kind: kind, Rest: rest, Body: attributes, Members: []wire.Member{
-			need("subject", "", wire.Const(`"`+subject+`"`)), need("phase", "", wire.Const(`"`+phase+`"`)), spanID, parent, name, duration, errorType, errorMessage, may("attributes", "", wire.Body),
+		f.Rows = append(f.Rows, engine.Row{Type: "span", Case: subject + " " + phase, Kind: kind, Rest: rest, Body: attributes, Members: []engine.Member{
+			need("subject", "", engine.Const(`"`+subject+`"`)), need("phase", "", engine.Const(`"`+phase+`"`)), spanID, parent, name, duration, errorType, errorMessage, may("attributes", "", engine.Body),
 		}})
 	}
 	span("turn", "start", agentevents.KindTurnStarted, "attributes", title, turn)
 	span("step", "start", agentevents.KindStepStarted, "attributes", title, step, known("description", "description"))
 	span("tool_call", "start", agentevents.KindToolCalled, "attributes", named("tool."), tool, call, may("arguments", "arguments"))
 	span("llm_call", "start", agentevents.KindModelCalled, "attributes", named("llm_call."), does, may("inputs", "request"), ask, by, model)
-	span("subagent", "start", agentevents.KindAgentStarted, "", named("subagent."), agent, known("task", "task"), may("lifecycle", "lifecycle"), wire.Resumed())
+	span("subagent", "start", agentevents.KindAgentStarted, "", named("subagent."), agent, known("task", "task"), may("lifecycle", "lifecycle"), engine.Resumed())
 	span("handoff", "start", agentevents.KindHandoffRequested, "", named("handoff."), from, to, known("reason", "reason"))
 	span("handoff", "complete", agentevents.KindHandoffAccepted, "", named("handoff."), from, to, known("reason", "reason"))
 	for _, phase := range []string{"error", "cancelled", "complete"} { // writers take the last one
-		summary, isError := "", []wire.Member(nil)
+		summary, isError := "", []engine.Member(nil)
 		if phase == "complete" {
-			summary, isError = `""`, []wire.Member{attr("is_error", "", "false", failed{})}
+			summary, isError = `""`, []engine.Member{attr("is_error", "", "false", failed{})}
 		}
 		span("turn", phase, agentevents.KindTurnEnded, "attributes", title, turn)
 		span("step", phase, agentevents.KindStepEnded, "attributes", title,
-			append([]wire.Member{step, attr("result_summary", "resultSummary", summary)}, isError...)...)
+			append([]engine.Member{step, attr("result_summary", "resultSummary", summary)}, isError...)...)
 		span("tool_call", phase, agentevents.KindToolReturned, "", named("tool."), slices.Concat(
-			[]wire.Member{tool, call, attr("result_summary", "resultSummary", summary, summaryForm{})}, isError,
-			[]wire.Member{may("arguments", "arguments", wholeCall{}), may("result", "result")})...)
+			[]engine.Member{tool, call, attr("result_summary", "resultSummary", summary, summaryForm{})}, isError,
+			[]engine.Member{may("arguments", "arguments", wholeCall{}), may("result", "result")})...)
 		span("llm_call", phase, agentevents.KindModelReturned, "", named("llm_call."),
 			does, may("inputs", "request", wholeCall{}), may("input_tokens", "", spent{}), may("output_tokens", "", spent{}), may("total_tokens", "", spent{}),
 			may("cost_usd", "", spent{}), ask, by, model, may("response", "response"))
 		span("subagent", phase, agentevents.KindAgentEnded, "", named("subagent."),
 			agent, known("result_summary", "result"), attr("tokens_used", "statedTokens", "", statedForm{count}))
 	}
-	wire.AddLate(f.Rows)
-	return wire.New(f)
+	engine.AddLate(f.Rows)
+	return engine.New(f)
 }()
 
 // caseOf tells apart the lines of one type.

@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/agentevents/agentevents"
-	"github.com/agentevents/agentevents/dialect/internal/wire"
+	"github.com/agentevents/agentevents/dialect/internal/engine"
 	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
@@ -19,11 +19,11 @@ import (
 // A timeForm is a reading of the monotonic clock, in seconds.
 type timeForm struct{}
 
-func (timeForm) Append(w *wire.Writer, dst []byte, _ *wire.Member, _ any) ([]byte, bool) {
+func (timeForm) Append(w *engine.Writer, dst []byte, _ *engine.Member, _ any) ([]byte, bool) {
 	return encoderOf(w).check.clock.append(dst, w.Time()), true
 }
 
-func (timeForm) Parse(r *wire.Reader, at any) error {
+func (timeForm) Parse(r *engine.Reader, at any) error {
 	r.S.Kind() // skips blanks
 	from := r.S.Offset()
 	sec, ns, err := seconds(&r.S)
@@ -42,7 +42,7 @@ func (timeForm) Parse(r *wire.Reader, at any) error {
 // A sequenceForm is the number of a line: the one that was read, or the event's own.
 type sequenceForm struct{}
 
-func (sequenceForm) Append(w *wire.Writer, dst []byte, m *wire.Member, _ any) ([]byte, bool) {
+func (sequenceForm) Append(w *engine.Writer, dst []byte, m *engine.Member, _ any) ([]byte, bool) {
 	n := int64(w.Ev.Sequence)
 	if kept, err := strconv.ParseInt(w.Kept(m.Name), 10, 64); err == nil {
 		n = kept
@@ -56,7 +56,7 @@ func (sequenceForm) Append(w *wire.Writer, dst []byte, m *wire.Member, _ any) ([
 	return jsonwire.AppendInt(dst, n), true
 }
 
-func (sequenceForm) Parse(r *wire.Reader, _ any) (err error) {
+func (sequenceForm) Parse(r *engine.Reader, _ any) (err error) {
 	d := decoderOf(r)
 	if d.said.sequence, err = r.S.Int(); d.said.sequence < 0 {
 		r.Break(RuleRange, strconv.FormatInt(d.said.sequence, 10)+" is below 0")
@@ -65,20 +65,20 @@ func (sequenceForm) Parse(r *wire.Reader, _ any) (err error) {
 }
 
 // ownRun stands for a session that the event does not have.
-func ownRun(w *wire.Writer, dst []byte, _ *wire.Member) []byte {
+func ownRun(w *engine.Writer, dst []byte, _ *engine.Member) []byte {
 	return jsonwire.AppendString(dst, w.Ev.RunID)
 }
 
 // instead returns a function that writes value for a member that the event lacks.
-func instead(value string) func(*wire.Writer, []byte, *wire.Member) []byte {
-	return func(_ *wire.Writer, dst []byte, _ *wire.Member) []byte { return append(dst, value...) }
+func instead(value string) func(*engine.Writer, []byte, *engine.Member) []byte {
+	return func(_ *engine.Writer, dst []byte, _ *engine.Member) []byte { return append(dst, value...) }
 }
 
 // A lineAgent is the agent in agent_id. The line of a sub-agent names the agent that delegates to
 // it there.
-type lineAgent struct{ wire.Form }
+type lineAgent struct{ engine.Form }
 
-func (lineAgent) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte, bool) {
+func (lineAgent) Append(w *engine.Writer, dst []byte, m *engine.Member, at any) ([]byte, bool) {
 	agent, parent := w.Ev.AgentID, w.Ev.ParentAgentID
 	switch w.Ev.Payload.(type) {
 	case *agentevents.AgentStarted, *agentevents.AgentEnded:
@@ -94,9 +94,9 @@ func (lineAgent) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]b
 }
 
 // A phaseForm is a value of a recorded span that must be null in some phases.
-type phaseForm struct{ wire.Form }
+type phaseForm struct{ engine.Form }
 
-func (f phaseForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte, bool) {
+func (f phaseForm) Append(w *engine.Writer, dst []byte, m *engine.Member, at any) ([]byte, bool) {
 	mark := len(dst)
 	dst, said := f.Form.Append(w, dst, m, at)
 	p, ok := w.Ev.Payload.(*agentevents.SpanRecorded)
@@ -138,11 +138,11 @@ func unnamed(agent string) string {
 
 // A number is a number in Python's form of floats, with an exponent below 1e-4 and from
 // 1e16 on, and with a point otherwise. A duration is in milliseconds.
-type number struct{ wire.Value }
+type number struct{ engine.Value }
 
-func (number) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte, bool) {
+func (number) Append(w *engine.Writer, dst []byte, m *engine.Member, at any) ([]byte, bool) {
 	mark, f := len(dst), 0.0
-	dst, said := wire.Value{}.Append(w, dst, m, at)
+	dst, said := engine.Value{}.Append(w, dst, m, at)
 	switch v := at.(type) {
 	case *agentevents.Opt[float64]:
 		f = v.V
@@ -157,13 +157,13 @@ func (number) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte
 
 // A free is a free object, or a list in its place. An empty one is absent.
 type free struct {
-	wire.Value
+	engine.Value
 	empty string // as writers write it
 }
 
 var object = free{empty: "{}"}
 
-func (f free) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte, bool) {
+func (f free) Append(w *engine.Writer, dst []byte, m *engine.Member, at any) ([]byte, bool) {
 	mark := len(dst)
 	dst, said := f.Value.Append(w, dst, m, at)
 	if said && (len(dst) < mark+3 || dst[mark] != '{') {
@@ -172,7 +172,7 @@ func (f free) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte
 	return dst, said
 }
 
-func (f free) Parse(r *wire.Reader, at any) error {
+func (f free) Parse(r *engine.Reader, at any) error {
 	switch k := r.S.Kind(); {
 	case k == '{' || k == f.empty[0]:
 	case f.empty == "[]":
@@ -190,7 +190,7 @@ func (f free) Parse(r *wire.Reader, at any) error {
 // A pairs is a list of pairs of texts: arguments. Some producers write an object.
 type pairs struct{ free }
 
-func (pairs) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte, bool) {
+func (pairs) Append(w *engine.Writer, dst []byte, m *engine.Member, at any) ([]byte, bool) {
 	text := string(*at.(*agentevents.JSON))
 	if text == "" {
 		return dst, false
@@ -241,20 +241,20 @@ func arePairs(value string) bool {
 
 // An aside is a member that no field has.
 type aside[T any] struct {
-	wire.Form
+	engine.Form
 	empty string // the text of an absent value
 }
 
-func beside[T any](name string, form wire.Form, empty string) wire.Member {
-	return wire.May(name, "", &aside[T]{form, empty}).Or(instead(empty))
+func beside[T any](name string, form engine.Form, empty string) engine.Member {
+	return engine.May(name, "", &aside[T]{form, empty}).Or(instead(empty))
 }
 
-func (f *aside[T]) Append(w *wire.Writer, dst []byte, m *wire.Member, _ any) ([]byte, bool) {
+func (f *aside[T]) Append(w *engine.Writer, dst []byte, m *engine.Member, _ any) ([]byte, bool) {
 	kept := w.Kept(m.Name)
 	if kept == "" || kept == f.empty { // as mostly
 		return dst, false
 	}
-	var r wire.Reader
+	var r engine.Reader
 	r.S.Reset(kept)
 	if f.Form.Parse(&r, new(T)) != nil {
 		return dst, false
@@ -262,7 +262,7 @@ func (f *aside[T]) Append(w *wire.Writer, dst []byte, m *wire.Member, _ any) ([]
 	return keptMember(w, dst, m)
 }
 
-func (f *aside[T]) Parse(r *wire.Reader, _ any) error {
+func (f *aside[T]) Parse(r *engine.Reader, _ any) error {
 	if f.empty == "null" && r.S.Null() {
 		return nil // as mostly
 	}
@@ -277,7 +277,7 @@ func (f *aside[T]) Parse(r *wire.Reader, _ any) error {
 }
 
 // keptMember appends the value that was read for a member that the event lacks.
-func keptMember(w *wire.Writer, dst []byte, m *wire.Member) ([]byte, bool) {
+func keptMember(w *engine.Writer, dst []byte, m *engine.Member) ([]byte, bool) {
 	raw := w.Use(m.Name)
 	return append(dst, raw...), raw != ""
 }
@@ -285,7 +285,7 @@ func keptMember(w *wire.Writer, dst []byte, m *wire.Member) ([]byte, bool) {
 // A questionForm is the question of a clarification.
 type questionForm struct{}
 
-func (questionForm) Append(w *wire.Writer, dst []byte, _ *wire.Member, at any) ([]byte, bool) {
+func (questionForm) Append(w *engine.Writer, dst []byte, _ *engine.Member, at any) ([]byte, bool) {
 	list, text := *at.(*[]agentevents.Question), ""
 	for i := range list {
 		text += "\n" + list[i].Question
@@ -293,7 +293,7 @@ func (questionForm) Append(w *wire.Writer, dst []byte, _ *wire.Member, at any) (
 	return jsonwire.AppendString(dst, strings.TrimPrefix(text, "\n")), true
 }
 
-func (questionForm) Parse(r *wire.Reader, at any) error {
+func (questionForm) Parse(r *engine.Reader, at any) error {
 	text, err := r.S.String()
 	*at.(*[]agentevents.Question) = []agentevents.Question{{Question: text}}
 	return err
@@ -301,9 +301,9 @@ func (questionForm) Parse(r *wire.Reader, at any) error {
 
 // An interruptForm is the id of a clarification. Without one on the line, it is the
 // resume token or the run's id.
-type interruptForm struct{ wire.EmptyKept }
+type interruptForm struct{ engine.EmptyKept }
 
-func (interruptForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte, bool) {
+func (interruptForm) Append(w *engine.Writer, dst []byte, m *engine.Member, at any) ([]byte, bool) {
 	id := *at.(*string)
 	if w.Kept(m.Name) != "" && id == interruptOf(w) {
 		id = ""
@@ -312,24 +312,24 @@ func (interruptForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) 
 }
 
 // interruptOf returns the id of a clarification whose line has none.
-func interruptOf(w *wire.Writer) string {
+func interruptOf(w *engine.Writer) string {
 	return cmp.Or(jsonwire.Text(w.Kept("resume_token")), w.Ev.RunID)
 }
 
 // A whole is a number without sign, fraction and exponent.
-type whole struct{ wire.Value }
+type whole struct{ engine.Value }
 
-func (f whole) Parse(r *wire.Reader, at any) error {
+func (f whole) Parse(r *engine.Reader, at any) error {
 	if r.S.Kind() != '0' {
-		return wire.ErrMisfit
+		return engine.ErrMisfit
 	}
 	return f.Value.Parse(r, at)
 }
 
 // A spanForm is the id of a span.
-type spanForm struct{ wire.Form }
+type spanForm struct{ engine.Form }
 
-func (spanForm) Append(w *wire.Writer, dst []byte, _ *wire.Member, _ any) ([]byte, bool) {
+func (spanForm) Append(w *engine.Writer, dst []byte, _ *engine.Member, _ any) ([]byte, bool) {
 	return encoderOf(w).span.append(dst, w.Whole), true
 }
 
@@ -337,7 +337,7 @@ func (spanForm) Append(w *wire.Writer, dst []byte, _ *wire.Member, _ any) ([]byt
 // this prefix and an id.
 type spanName string
 
-func (f spanName) Append(w *wire.Writer, dst []byte, m *wire.Member, _ any) ([]byte, bool) {
+func (f spanName) Append(w *engine.Writer, dst []byte, m *engine.Member, _ any) ([]byte, bool) {
 	if strings.HasPrefix(w.Kept(m.Name), `"`) {
 		return keptMember(w, dst, m)
 	}
@@ -351,14 +351,14 @@ func (f spanName) Append(w *wire.Writer, dst []byte, m *wire.Member, _ any) ([]b
 	return dst, true
 }
 
-func (spanName) Parse(r *wire.Reader, _ any) (err error) {
+func (spanName) Parse(r *engine.Reader, _ any) (err error) {
 	decoderOf(r).said.name, err = r.S.String()
 	return err
 }
 
 // errorCode stands for an error type that the event lacks: a status that the document does not
 // have.
-func errorCode(w *wire.Writer, dst []byte, _ *wire.Member) []byte {
+func errorCode(w *engine.Writer, dst []byte, _ *engine.Member) []byte {
 	p, ok := w.Ev.Payload.(*agentevents.ToolReturned)
 	if !ok || p.Status == agentevents.ToolStatusError {
 		return append(dst, "null"...)
@@ -367,9 +367,9 @@ func errorCode(w *wire.Writer, dst []byte, _ *wire.Member) []byte {
 }
 
 // A callID is the id of a call. It is absent if it is the span's id.
-type callID struct{ wire.Value }
+type callID struct{ engine.Value }
 
-func (callID) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte, bool) {
+func (callID) Append(w *engine.Writer, dst []byte, m *engine.Member, at any) ([]byte, bool) {
 	if call := *at.(*string); encoderOf(w).span.span != call {
 		return jsonwire.AppendString(dst, call), true
 	}
@@ -381,9 +381,9 @@ func (callID) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte
 
 // A wholeCall is the arguments or the request of a record of a whole call. Other
 // returns have none.
-type wholeCall struct{ wire.Value }
+type wholeCall struct{ engine.Value }
 
-func (f wholeCall) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte, bool) {
+func (f wholeCall) Append(w *engine.Writer, dst []byte, m *engine.Member, at any) ([]byte, bool) {
 	switch {
 	case isWhole(w.Ev):
 		return f.Value.Append(w, dst, m, at)
@@ -407,11 +407,11 @@ func isWhole(ev *agentevents.Event) bool {
 // failed is whether a complete step or call has failed.
 type failed struct{}
 
-func (failed) Append(w *wire.Writer, dst []byte, _ *wire.Member, _ any) ([]byte, bool) {
+func (failed) Append(w *engine.Writer, dst []byte, _ *engine.Member, _ any) ([]byte, bool) {
 	return append(dst, "true"...), encoderOf(w).failed
 }
 
-func (failed) Parse(r *wire.Reader, _ any) error {
+func (failed) Parse(r *engine.Reader, _ any) error {
 	is, err := r.S.Bool()
 	if d, ok := r.Doc.(*Decoder); ok { // not for a value that was kept
 		d.said.failed = is
@@ -421,9 +421,9 @@ func (failed) Parse(r *wire.Reader, _ any) error {
 
 // A summaryForm is the summary of a result. Without one it is the beginning of the
 // result's text.
-type summaryForm struct{ wire.Value }
+type summaryForm struct{ engine.Value }
 
-func (summaryForm) Append(w *wire.Writer, dst []byte, _ *wire.Member, at any) ([]byte, bool) {
+func (summaryForm) Append(w *engine.Writer, dst []byte, _ *engine.Member, at any) ([]byte, bool) {
 	summary := *at.(*string)
 	if result := w.Ev.Payload.(*agentevents.ToolReturned).Result; result != "" {
 		text, _ := jsonwire.Compact(string(result))
@@ -451,7 +451,7 @@ func summaryOf(result string) string {
 // An agentName is the name of a sub-agent.
 type agentName struct{}
 
-func (agentName) Append(w *wire.Writer, dst []byte, m *wire.Member, _ any) ([]byte, bool) {
+func (agentName) Append(w *engine.Writer, dst []byte, m *engine.Member, _ any) ([]byte, bool) {
 	name := encoderOf(w).name
 	if raw := w.Kept(m.Name); raw != "" && (name == "" || name == named(jsonwire.Text(raw))) {
 		return keptMember(w, dst, m)
@@ -459,9 +459,9 @@ func (agentName) Append(w *wire.Writer, dst []byte, m *wire.Member, _ any) ([]by
 	return jsonwire.AppendString(dst, unnamed(name)), name != ""
 }
 
-func (agentName) Parse(r *wire.Reader, _ any) error {
+func (agentName) Parse(r *engine.Reader, _ any) error {
 	d := decoderOf(r)
-	err := wire.Value{}.Parse(r, &d.said.agent)
+	err := engine.Value{}.Parse(r, &d.said.agent)
 	d.said.agent = named(d.said.agent)
 	return err
 }
@@ -469,7 +469,7 @@ func (agentName) Parse(r *wire.Reader, _ any) error {
 // A spent is a figure of the usage of a model call, which readers keep.
 type spent struct{}
 
-func (spent) Append(w *wire.Writer, dst []byte, m *wire.Member, _ any) ([]byte, bool) {
+func (spent) Append(w *engine.Writer, dst []byte, m *engine.Member, _ any) ([]byte, bool) {
 	p := w.Ev.Payload.(*agentevents.ModelReturned)
 	usage, cost := p.Usage, p.CostUSD
 	said, n := usage.OK, usage.V.TotalTokens.Or(usage.V.InputTokens+usage.V.OutputTokens)
@@ -493,9 +493,9 @@ func (spent) Append(w *wire.Writer, dst []byte, m *wire.Member, _ any) ([]byte, 
 
 // A statedForm is the number of tokens that the end of a sub-agent states. Where the end states
 // none, the number from its usage is written.
-type statedForm struct{ wire.Form }
+type statedForm struct{ engine.Form }
 
-func (f statedForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte, bool) {
+func (f statedForm) Append(w *engine.Writer, dst []byte, m *engine.Member, at any) ([]byte, bool) {
 	usage := w.Ev.Payload.(*agentevents.AgentEnded).Usage
 	if at.(*agentevents.Opt[int64]).OK {
 		return f.Form.Append(w, dst, m, at)
@@ -507,4 +507,4 @@ func (f statedForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) (
 	return jsonwire.AppendInt(dst, usage.V.TotalTokens.Or(usage.V.InputTokens+usage.V.OutputTokens)), true
 }
 
-func (spent) Parse(*wire.Reader, any) error { return wire.ErrMisfit }
+func (spent) Parse(*engine.Reader, any) error { return engine.ErrMisfit }

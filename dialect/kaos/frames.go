@@ -9,7 +9,7 @@ import (
 
 	"github.com/agentevents/agentevents"
 	"github.com/agentevents/agentevents/dialect"
-	"github.com/agentevents/agentevents/dialect/internal/wire"
+	"github.com/agentevents/agentevents/dialect/internal/engine"
 	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
@@ -91,7 +91,7 @@ func (d *Decoder) field(dst []agentevents.Event, text []byte) ([]agentevents.Eve
 	value = bytes.TrimPrefix(value, []byte(" "))
 	switch string(name) {
 	case "data":
-		if string(value) == wire.Done {
+		if string(value) == engine.Done {
 			return dst, d.torn()
 		}
 		return d.data(dst, value, len(text)-len(value))

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/agentevents/agentevents"
-	"github.com/agentevents/agentevents/dialect/internal/wire"
+	"github.com/agentevents/agentevents/dialect/internal/engine"
 	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
@@ -56,7 +56,7 @@ func (s spanID) text() string {
 // roots are the runs in which the root agent has a line of its own. In others nobody knows
 // of it: agents that are written without a parent have none.
 type roots struct {
-	runs wire.Recent[string, struct{}]
+	runs engine.Recent[string, struct{}]
 }
 
 func (r *roots) have(run string) bool { _, ok := r.runs.Use(run); return ok }
@@ -149,7 +149,7 @@ func (o *opens) endedFirst(e *early) {
 	if e.subject == "" {
 		return
 	}
-	o.early = wire.Limited(o.early,
+	o.early = engine.Limited(o.early,
 		early{about{strings.Clone(e.id), e.subject, "", strings.Clone(e.run)}, strings.Clone(e.span), e.at})
 }
 
@@ -164,7 +164,7 @@ type key struct {
 // handoff).
 type opens struct {
 	recent []opened // the latest last; their texts may be parts of lines
-	others wire.Recent[key, *opened]
+	others engine.Recent[key, *opened]
 	early  []early // the latest last; their texts are no parts of lines
 }
 

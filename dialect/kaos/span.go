@@ -9,7 +9,7 @@ import (
 
 	"github.com/agentevents/agentevents"
 	"github.com/agentevents/agentevents/dialect"
-	"github.com/agentevents/agentevents/dialect/internal/wire"
+	"github.com/agentevents/agentevents/dialect/internal/engine"
 	"github.com/agentevents/agentevents/internal/endword"
 	"github.com/agentevents/agentevents/internal/jsonwire"
 )
@@ -250,7 +250,7 @@ type boundary struct {
 
 // plan sets e.boundary for the event that is written, and returns its row: the row of its kind for
 // a start or complete, or another one.
-func (e *Encoder) plan(ev *agentevents.Event, row *wire.Row) *wire.Row {
+func (e *Encoder) plan(ev *agentevents.Event, row *engine.Row) *engine.Row {
 	*e.boundary = boundary{}
 	b, phase, whole := e.boundary, "", false
 	id, other, _ := parts(ev)
@@ -284,9 +284,9 @@ func (e *Encoder) plan(ev *agentevents.Event, row *wire.Row) *wire.Row {
 		switch {
 		case p.Error.OK:
 			phase = "error"
-		case wire.Ending(p) == endword.Cancelled:
+		case engine.Ending(p) == endword.Cancelled:
 			phase = "cancelled"
-		case wire.Ending(p) == endword.Failed || wire.Ending(p) == endword.Refused:
+		case engine.Ending(p) == endword.Failed || engine.Ending(p) == endword.Refused:
 			phase = "error"
 		}
 	case *agentevents.SpanRecorded:
@@ -357,7 +357,7 @@ func (e *Encoder) enclosing(ev *agentevents.Event) *spanID {
 
 // enclosing appends the id of the span in which one begins. An event that has an id of its
 // own has all of its ids.
-func enclosing(w *wire.Writer, dst []byte, _ *wire.Member) []byte {
+func enclosing(w *engine.Writer, dst []byte, _ *engine.Member) []byte {
 	within := encoderOf(w).within
 	if within == nil || w.Ev.SpanID != "" || w.Whole {
 		return append(dst, "null"...)
@@ -366,7 +366,7 @@ func enclosing(w *wire.Writer, dst []byte, _ *wire.Member) []byte {
 }
 
 // sinceStart appends the time since the start of the span that ends.
-func sinceStart(w *wire.Writer, dst []byte, _ *wire.Member) []byte {
+func sinceStart(w *engine.Writer, dst []byte, _ *engine.Member) []byte {
 	start := encoderOf(w).ends
 	if start == nil || !agentevents.TimeKnown(start.at) || !agentevents.TimeKnown(w.Ev.Time) ||
 		!w.Ev.Time.After(start.at) || w.Whole {

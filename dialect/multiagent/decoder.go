@@ -8,7 +8,7 @@ import (
 
 	"github.com/agentevents/agentevents"
 	"github.com/agentevents/agentevents/dialect"
-	"github.com/agentevents/agentevents/dialect/internal/wire"
+	"github.com/agentevents/agentevents/dialect/internal/engine"
 	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
@@ -26,10 +26,10 @@ type Options struct {
 // It remembers a bounded list of open calls, approvals and handoffs, the latest [Window]
 // lines, and a counter for each run.
 type Decoder struct {
-	r        wire.Reader
+	r        engine.Reader
 	open     openThings
 	past     repeats
-	sessions wire.Shared // of runs
+	sessions engine.Shared // of runs
 
 	// The state of the current line.
 	lacking []byte                 // fields that the line lacks: the entries of /made, each after a comma
@@ -43,10 +43,10 @@ type Decoder struct {
 var _ dialect.Decoder = (*Decoder)(nil)
 
 // NewDecoder returns a decoder.
-func NewDecoder(o Options) *Decoder { return &Decoder{r: wire.Reader{F: format, Strict: o.Strict}} }
+func NewDecoder(o Options) *Decoder { return &Decoder{r: engine.Reader{F: format, Strict: o.Strict}} }
 
 // decoderOf returns the decoder of a reader. A reader of single values has none.
-func decoderOf(r *wire.Reader) *Decoder {
+func decoderOf(r *engine.Reader) *Decoder {
 	if d, ok := r.Doc.(*Decoder); ok {
 		return d
 	}
@@ -60,7 +60,7 @@ func (d *Decoder) Decode(dst []agentevents.Event, line []byte) ([]agentevents.Ev
 	if again {
 		return dst, nil
 	}
-	return wire.Decode(dst, line, func(line string, ev *agentevents.Event) error {
+	return engine.Decode(dst, line, func(line string, ev *agentevents.Event) error {
 		if err := d.read(line, ev, &d.open); err != nil {
 			return err
 		}
@@ -146,7 +146,7 @@ func (d *Decoder) check(ev *agentevents.Event) error {
 
 // contextRule returns the rule about workflowId and phase that an event of a row
 // breaks, or nil.
-func contextRule(row *wire.Row, ev *agentevents.Event) *agentevents.RuleError {
+func contextRule(row *engine.Row, ev *agentevents.Event) *agentevents.RuleError {
 	needs := factsOf(row)
 	switch {
 	case !needs.workflow || ev.WorkflowID == "" && ofAgents(row.Kind):

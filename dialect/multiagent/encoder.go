@@ -8,7 +8,7 @@ import (
 
 	"github.com/agentevents/agentevents"
 	"github.com/agentevents/agentevents/dialect"
-	"github.com/agentevents/agentevents/dialect/internal/wire"
+	"github.com/agentevents/agentevents/dialect/internal/engine"
 	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
@@ -23,14 +23,14 @@ import (
 // It remembers a bounded list of open calls and approvals, bounded sets of open agents and of
 // agents with steps, a counter for each run, and the losses.
 type Encoder struct {
-	w       wire.Writer
+	w       engine.Writer
 	measure *dialect.Measure // nil: the losses are not asked for
 	reads   Decoder          // reads the lines for it
 	open    openThings
-	check   Decoder     // reads origin lines
-	past    repeats     // lines with ids, as readers know them
-	runs    wire.Shared // the sessions of runs, as readers know them
-	steps   wire.Recent[stepper, *attempt]
+	check   Decoder       // reads origin lines
+	past    repeats       // lines with ids, as readers know them
+	runs    engine.Shared // the sessions of runs, as readers know them
+	steps   engine.Recent[stepper, *attempt]
 	traced  struct{ run, trace string } // the latest event with a trace
 
 	// The state of the current line.
@@ -48,7 +48,7 @@ type Encoder struct {
 type stepper struct{ runID, agent string }
 
 // An attempt counts the steps of an agent, of its events and of their lines.
-type attempt struct{ own, read wire.Steps }
+type attempt struct{ own, read engine.Steps }
 
 // attempt returns the attempt of the agent of an event. It is nil for an event without an agent.
 func (e *Encoder) attempt(ev *agentevents.Event) *attempt {
@@ -69,7 +69,7 @@ type EncoderOptions struct {
 
 // NewEncoder returns an encoder.
 func NewEncoder(o EncoderOptions) *Encoder {
-	e := &Encoder{w: wire.Writer{F: format}}
+	e := &Encoder{w: engine.Writer{F: format}}
 	if !o.Fast {
 		e.reads = *NewDecoder(Options{})
 		e.measure = dialect.NewMeasure(Name, &e.reads, words)
@@ -77,7 +77,7 @@ func NewEncoder(o EncoderOptions) *Encoder {
 	return e
 }
 
-func encoderOf(w *wire.Writer) *Encoder { return (*Encoder)(w.Doc.(*document)) }
+func encoderOf(w *engine.Writer) *Encoder { return (*Encoder)(w.Doc.(*document)) }
 
 // Append appends the line of an event. See [dialect.Encoder].
 func (e *Encoder) Append(dst []byte, ev agentevents.Event) ([]byte, error) {
@@ -138,13 +138,13 @@ func (e *Encoder) Losses() []dialect.Loss { return e.measure.Losses() }
 // A document is the part of an Encoder that its Writer asks.
 type document Encoder
 
-func (d *document) Reread(w *wire.Writer, line string) error {
+func (d *document) Reread(w *engine.Writer, line string) error {
 	d.check.sessions = d.runs
 	d.check.r.Continue(w)
 	return d.check.read(line, &w.Read, &d.open)
 }
 
-func (d *document) Line(w *wire.Writer, dst []byte) ([]byte, error) {
+func (d *document) Line(w *engine.Writer, dst []byte) ([]byte, error) {
 	e := (*Encoder)(d)
 	ev := w.Ev
 	if p, ok := ev.Payload.(*agentevents.AgentEnded); ok && p.Totals.OK && !w.Whole {
@@ -219,7 +219,7 @@ func (e *Encoder) lacked(field string) bool {
 	return false
 }
 
-func (d *document) NameOf(m *wire.Member) string {
+func (d *document) NameOf(m *engine.Member) string {
 	name := (*Encoder)(d).spelled(m.Name)
 	if p, ok := d.ev.Payload.(*agentevents.MessageCreated); ok && name == "message" &&
 		jsonwire.IsObject(strings.TrimLeft(string(p.Message.Content), " \t\r\n")) {
@@ -235,7 +235,7 @@ func (e *Encoder) spelled(field string) string {
 
 // Hides reports whether a member is left out, because the line lacked it and readers
 // make up the same.
-func (d *document) Hides(m *wire.Member, at any) bool {
+func (d *document) Hides(m *engine.Member, at any) bool {
 	e := (*Encoder)(d)
 	if e.made == "" {
 		return false
@@ -312,7 +312,7 @@ func (e *Encoder) unmake(f *madeUp, text string) {
 
 // noHandoff stands for the id of the handoff that is accepted, if readers would take the
 // id of another handoff.
-func noHandoff(w *wire.Writer, dst []byte, _ *wire.Member) []byte {
+func noHandoff(w *engine.Writer, dst []byte, _ *engine.Member) []byte {
 	e := encoderOf(w)
 	if t := e.open.handoff(w.Ev); t == nil || t.id == "" || e.lacked("handoffId") {
 		return dst
@@ -320,18 +320,18 @@ func noHandoff(w *wire.Writer, dst []byte, _ *wire.Member) []byte {
 	return append(dst, `""`...)
 }
 
-func madeID(w *wire.Writer, dst []byte, _ *wire.Member) []byte {
+func madeID(w *engine.Writer, dst []byte, _ *engine.Member) []byte {
 	return jsonwire.AppendString(dst, dialect.DerivedID(w.Ev.RunID, int(uint32(w.Ev.Sequence)), 0))
 }
 
-func madeTrace(w *wire.Writer, dst []byte, _ *wire.Member) []byte {
+func madeTrace(w *engine.Writer, dst []byte, _ *engine.Member) []byte {
 	if t := &encoderOf(w).traced; t.trace != "" && t.run == w.Ev.RunID {
 		return jsonwire.AppendString(dst, t.trace)
 	}
 	return appendTrace(dst, w.Ev.RunID)
 }
 
-func madeSpan(w *wire.Writer, dst []byte, _ *wire.Member) []byte {
+func madeSpan(w *engine.Writer, dst []byte, _ *engine.Member) []byte {
 	encoderOf(w).madeSpan = true
 	return appendSpan(dst, w.Ev.RunID, w.Ev.AgentID, callOf(w.Ev))
 }
@@ -348,7 +348,7 @@ func callOf(ev *agentevents.Event) string {
 }
 
 // madeAbove stands for the parent of a made-up span of a call or a spawned agent.
-func madeAbove(w *wire.Writer, dst []byte, _ *wire.Member) []byte {
+func madeAbove(w *engine.Writer, dst []byte, _ *engine.Member) []byte {
 	e, ev := encoderOf(w), w.Ev
 	_, started := ev.Payload.(*agentevents.AgentStarted)
 	if e.madeParent = e.madeSpan && (started || callOf(ev) != ""); !e.madeParent {
@@ -360,16 +360,16 @@ func madeAbove(w *wire.Writer, dst []byte, _ *wire.Member) []byte {
 	return appendSpan(dst, ev.RunID, ev.AgentID, "")
 }
 
-func madeSession(w *wire.Writer, dst []byte, _ *wire.Member) []byte {
+func madeSession(w *engine.Writer, dst []byte, _ *engine.Member) []byte {
 	return jsonwire.AppendString(dst, w.Ev.RunID)
 }
 
-func madeActor(w *wire.Writer, dst []byte, _ *wire.Member) []byte {
+func madeActor(w *engine.Writer, dst []byte, _ *engine.Member) []byte {
 	encoderOf(w).madeActor = true
 	return append(dst, `"system"`...)
 }
 
 // madeNode writes the value that readers would make up.
-func madeNode(w *wire.Writer, dst []byte, _ *wire.Member) []byte {
+func madeNode(w *engine.Writer, dst []byte, _ *engine.Member) []byte {
 	return jsonwire.AppendString(dst, dialect.DerivedID(w.Ev.ID, 0, 0))
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/agentevents/agentevents"
-	"github.com/agentevents/agentevents/dialect/internal/wire"
+	"github.com/agentevents/agentevents/dialect/internal/engine"
 )
 
 // treeLog is the log of the document's trace tree of a workflow: discover with one
@@ -136,8 +136,8 @@ const (
 )
 
 // documentRows are the rows of the types that the document lists.
-func documentRows() []wire.Row {
-	return slices.DeleteFunc(slices.Clone(format.Rows), func(r wire.Row) bool { return r.Reads })
+func documentRows() []engine.Row {
+	return slices.DeleteFunc(slices.Clone(format.Rows), func(r engine.Row) bool { return r.Reads })
 }
 
 // The rows are the types of the document, and one for types that it does not list.

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/agentevents/agentevents"
-	"github.com/agentevents/agentevents/dialect/internal/wire"
+	"github.com/agentevents/agentevents/dialect/internal/engine"
 	"github.com/agentevents/agentevents/internal/endword"
 	"github.com/agentevents/agentevents/internal/jsonwire"
 )
@@ -22,39 +22,41 @@ const (
 )
 
 // format is the table of the document. The members of a type are the members of its payload.
-var format = func() *wire.Format {
+var format = func() *engine.Format {
 	var (
-		may   = wire.May
+		may   = engine.May
 		value = valueForm{}
 		count = countForm{}
-		ref   = wire.Short("agentId", may("agentId", "agentId", value), may("agentSharing", "agentSharing", value), may("memoryRef", "memoryRef", value), may("modelClass", "modelClass", value))
-		fault = wire.Short("message", may("code", "code", value), may("message", "message", value), may("details", "details", value), may("retryable", "retryable", value))
-		usage = []wire.Member{may("inputTokens", "inputTokens", count), may("outputTokens", "outputTokens", count), may("totalTokens", "totalTokens", value),
+		ref   = engine.Short("agentId", may("agentId", "agentId", value), may("agentSharing", "agentSharing", value), may("memoryRef", "memoryRef", value), may("modelClass", "modelClass", value))
+		fault = engine.Short("message", may("code", "code", value), may("message", "message", value), may("details", "details", value), may("retryable", "retryable", value))
+		usage = []engine.Member{may("inputTokens", "inputTokens", count), may("outputTokens", "outputTokens", count), may("totalTokens", "totalTokens", value),
 			may("cacheCreationInputTokens", "cacheCreationInputTokens", value), may("cacheReadInputTokens", "cacheReadInputTokens", value),
 			may("reasoningOutputTokens", "reasoningOutputTokens", value), may("costUsd", "costUsd", value)}
-		totals = wire.Object(may("steps", "steps", count), may("toolCalls", "toolCalls", count), may("auditCheckpoints", "auditCheckpoints", count),
+		totals = engine.Object(may("steps", "steps", count), may("toolCalls", "toolCalls", count), may("auditCheckpoints", "auditCheckpoints", count),
 			may("auditsPassed", "auditsPassed", count), may("auditsFailed", "auditsFailed", count))
 	)
 	// field is a member with the name of its field, scope one of a field of the
 	// envelope, message one of a field of a message.
-	field := func(name string, form ...wire.Form) wire.Member { return may(name, name, append(form, value)...) }
-	scope := func(name string, form ...wire.Form) wire.Member { return may(name, "/"+name, append(form, value)...) }
-	message := func(name string, form ...wire.Form) wire.Member {
+	field := func(name string, form ...engine.Form) engine.Member { return may(name, name, append(form, value)...) }
+	scope := func(name string, form ...engine.Form) engine.Member {
+		return may(name, "/"+name, append(form, value)...)
+	}
+	message := func(name string, form ...engine.Form) engine.Member {
 		return may(name, "message/"+name, append(form, value)...)
 	}
-	needed := wire.Check(RuleEnvelope, value, notEmpty)
-	need := func(name string) wire.Member { return wire.Need(name, "/"+name, needed) }
+	needed := engine.Check(RuleEnvelope, value, notEmpty)
+	need := func(name string) engine.Member { return engine.Need(name, "/"+name, needed) }
 
 	// common are the fields of the envelope without a place in the document: any
 	// payload may have them.
-	common := []wire.Member{scope("agentId", agentIDForm{}), scope("workflowId"), scope("phase", phaseForm{}), scope("nodeId"), scope("nodeRunId"), scope("step", stepForm{}),
+	common := []engine.Member{scope("agentId", agentIDForm{}), scope("workflowId"), scope("phase", phaseForm{}), scope("nodeId"), scope("nodeRunId"), scope("step", stepForm{}),
 		scope("parentAgentId"), scope("parentCallId"), scope("causationId"), scope("marks", marksForm{})}
-	has := func(members []wire.Member, name string) bool {
-		return slices.ContainsFunc(members, func(m wire.Member) bool { return m.Name == name })
+	has := func(members []engine.Member, name string) bool {
+		return slices.ContainsFunc(members, func(m engine.Member) bool { return m.Name == name })
 	}
-	row := func(typ string, kind agentevents.Kind, members ...wire.Member) wire.Row {
+	row := func(typ string, kind agentevents.Kind, members ...engine.Member) engine.Row {
 		flow := has(members, "workflowId")
-		r := wire.Row{Type: typ, Kind: kind, Members: members, More: &facts{workflow: flow, phase: has(members, "phase"), byOthers: flow && !ofAgents(kind)}}
+		r := engine.Row{Type: typ, Kind: kind, Members: members, More: &facts{workflow: flow, phase: has(members, "phase"), byOthers: flow && !ofAgents(kind)}}
 		for _, c := range common {
 			if !has(members, c.Name) {
 				r.Members = append(r.Members, c)
@@ -66,36 +68,36 @@ var format = func() *wire.Format {
 		return r
 	}
 	// read is a row of a type that the document does not list. It is written only where a line had it.
-	read := func(r wire.Row) wire.Row {
+	read := func(r engine.Row) engine.Row {
 		r.Reads, r.Fields = true, "answer"
 		return r
 	}
 	// flow is a row of a workflow. Its first n members are the key fields of the
 	// document.
-	flow := func(typ string, kind agentevents.Kind, n int, members ...wire.Member) wire.Row {
+	flow := func(typ string, kind agentevents.Kind, n int, members ...engine.Member) engine.Row {
 		for i := range members[:n] {
 			members[i].Form = keyForm{members[i].Form}
 		}
 		return row(typ, kind, members...)
 	}
-	f := wire.New(wire.Format{
+	f := engine.New(engine.Format{
 		Name:     Name,
 		Body:     "payload",
 		Required: RuleEnvelope,
 		Loose:    true,
-		Head: []wire.Member{
+		Head: []engine.Member{
 			need("id").Or(madeID), need("traceId").Or(madeTrace), need("spanId").Or(madeSpan), scope("parentSpanId").Or(madeAbove),
-			need("sessionId").Or(madeSession), wire.Need("runId", "/runId", runForm{wire.Check(RuleEnvelope, wire.Full{}, notEmpty)}), scope("taskId"),
-			wire.Need("actor", "/actor /agentId", actorForm{needed}).Or(madeActor), wire.Need("type", "", wire.Type), wire.Need("payload", "", payloadForm{}).Or(noPayload),
-			wire.Need("timestamp", "/timestamp", wire.AnyTime(timestampForm{}, time.Millisecond)), wire.Need("schemaVersion", "", versionForm{}),
+			need("sessionId").Or(madeSession), engine.Need("runId", "/runId", runForm{engine.Check(RuleEnvelope, engine.Full{}, notEmpty)}), scope("taskId"),
+			engine.Need("actor", "/actor /agentId", actorForm{needed}).Or(madeActor), engine.Need("type", "", engine.Type), engine.Need("payload", "", payloadForm{}).Or(noPayload),
+			engine.Need("timestamp", "/timestamp", engine.AnyTime(timestampForm{}, time.Millisecond)), engine.Need("schemaVersion", "", versionForm{}),
 		},
-		Rows: []wire.Row{
+		Rows: []engine.Row{
 			row("session.started", agentevents.KindSessionStarted, field("goal")),
 			row("workflow.node.enter", agentevents.KindNodeStarted,
 				scope("nodeId").As("node", "workflowNode").Or(madeNode), field("agent", ref), field("typeId"), field("attempt")),
 			row("agent.message.created", agentevents.KindMessageCreated,
 				may("message", "", insideForm{}).Unless(outside), message("messageId").As("id"), message("from"), message("to"), message("groupId"),
-				message("content", count).As("text"), message("ts", wire.Value{}), message("role"), message("turnIndex"), message("agent", ref)),
+				message("content", count).As("text"), message("ts", engine.Value{}), message("role"), message("turnIndex"), message("agent", ref)),
 			row("agent.task.assigned", agentevents.KindTaskAssigned,
 				field("goal").As("task"), field("assignedAgent"), field("context"), field("constraints"), field("expectedOutput").As("expected_output")),
 			row("tool.call.started", agentevents.KindToolCalled,
@@ -127,8 +129,8 @@ var format = func() *wire.Format {
 				field("agent", ref), field("name"), field("model"), field("providerSessionId"), field("prompt"), field("attempt"), field("resumed"), field("lifecycle")),
 			flow("agent.completed", agentevents.KindAgentEnded, 4,
 				scope("agentId", agentIDForm{}), may("tokens", "", tokensForm{}), field("durationMs"), field("resultSchema"), scope("workflowId"), scope("phase"),
-				field("outcome"), field("status"), field("reason").As("message"), field("error", fault), field("result"), field("structuredOutput"), field("usage", wire.Object(usage...)).Unless(onlyTotal),
-				field("modelUsage", wire.Dict[agentevents.Usage](usage...)), field("totalCostUsd"), field("cumulative"), field("numTurns"), field("totals", totals), field("convergenceScore")),
+				field("outcome"), field("status"), field("reason").As("message"), field("error", fault), field("result"), field("structuredOutput"), field("usage", engine.Object(usage...)).Unless(onlyTotal),
+				field("modelUsage", engine.Dict[agentevents.Usage](usage...)), field("totalCostUsd"), field("cumulative"), field("numTurns"), field("totals", totals), field("convergenceScore")),
 			flow("claim.verified", agentevents.KindClaimVerified, 4, field("findingId"), field("verifierAgentId"), field("verdict"), field("evidence")),
 			flow("workflow.checkpoint.saved", agentevents.KindCheckpointSaved, 3, scope("workflowId"), scope("phase"), field("stateBytes", count)),
 			flow("workflow.checkpoint.resumed", agentevents.KindCheckpointResumed, 3, scope("workflowId"), scope("phase"), field("resumedAt")),
@@ -141,7 +143,7 @@ var format = func() *wire.Format {
 	for i := range f.Rows {
 		f.Rows[i].More.(*facts).made = madeIn(&f.Rows[i])
 	}
-	f.Pick = func(r *wire.Reader) *wire.Row {
+	f.Pick = func(r *engine.Reader) *engine.Row {
 		row := rowOf(f, r.Type)
 		if !answers(row) {
 			return row
@@ -154,7 +156,7 @@ var format = func() *wire.Format {
 
 // rowOf returns the row of a type, or nil. A type that the document does not list has the row of
 // the end of its domain, if its last word tells an end.
-func rowOf(f *wire.Format, typ string) *wire.Row {
+func rowOf(f *engine.Format, typ string) *engine.Row {
 	if row := f.CaseRow(typ, ""); row != nil {
 		return row
 	}
@@ -208,14 +210,14 @@ func wordOf(typ string) string {
 }
 
 // answers reports whether a row answers a request for approval.
-func answers(row *wire.Row) bool {
+func answers(row *engine.Row) bool {
 	return row != nil && (row.Kind == agentevents.KindApprovalGranted || row.Kind == agentevents.KindApprovalRejected)
 }
 
 // answerRow returns the row of an answer to a request for approval, and the answer besides the
 // rejection, or "". A member of the payload that tells the answer wins over the type. The names of
 // members begin with prefix.
-func answerRow(f *wire.Format, typ string, members iter.Seq2[string, string], prefix string) (row *wire.Row, answer string) {
+func answerRow(f *engine.Format, typ string, members iter.Seq2[string, string], prefix string) (row *engine.Row, answer string) {
 	row = rowOf(f, typ)
 	if _, word := endOfType(typ); row.Kind == agentevents.KindApprovalRejected {
 		answer = word
@@ -267,7 +269,7 @@ type facts struct {
 }
 
 // factsOf returns the facts of a row, which may be nil.
-func factsOf(row *wire.Row) *facts {
+func factsOf(row *engine.Row) *facts {
 	if row == nil {
 		return &facts{}
 	}

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/agentevents/agentevents"
-	"github.com/agentevents/agentevents/dialect/internal/wire"
+	"github.com/agentevents/agentevents/dialect/internal/engine"
 	"github.com/agentevents/agentevents/internal/endword"
 	"github.com/agentevents/agentevents/internal/jsonwire"
 )
@@ -20,15 +20,15 @@ import (
 type valueForm struct{ exactForm }
 
 // An exactForm is a value. One that the field has not, but a similar one, is kept.
-type exactForm struct{ wire.EmptyKept }
+type exactForm struct{ engine.EmptyKept }
 
-func (f exactForm) Parse(r *wire.Reader, at any) error {
+func (f exactForm) Parse(r *engine.Reader, at any) error {
 	from := r.S.Offset()
 	if t, ok := at.(*time.Time); ok && r.S.Kind() != '"' { // the document does not define the notation of times
 		raw, err := r.S.Raw()
 		known := false
-		if *t, known = wire.TimeOf(raw, time.Millisecond); err == nil && !known {
-			*t, err = time.Time{}, wire.ErrMisfit
+		if *t, known = engine.TimeOf(raw, time.Millisecond); err == nil && !known {
+			*t, err = time.Time{}, engine.ErrMisfit
 		} else if err == nil {
 			r.KeepAs(raw)
 		}
@@ -42,11 +42,11 @@ func (f exactForm) Parse(r *wire.Reader, at any) error {
 }
 
 // keepDigits keeps a number that its field rounds.
-func keepDigits(r *wire.Reader, at any, raw string) {
+func keepDigits(r *engine.Reader, at any, raw string) {
 	if strings.IndexByte("-0123456789", raw[0]) < 0 || len(raw) <= len("0.123456") && !strings.ContainsAny(raw, "eE") {
 		return // no number, or any field has it
 	}
-	if has, _ := (wire.Value{}).Append(nil, nil, nil, at); digits(raw) != digits(string(has)) {
+	if has, _ := (engine.Value{}).Append(nil, nil, nil, at); digits(raw) != digits(string(has)) {
 		r.KeepAs(raw)
 	}
 }
@@ -58,7 +58,7 @@ func digits(number string) string {
 }
 
 // asRead appends the kept value of a member, if it has one.
-func asRead(w *wire.Writer, dst []byte, m *wire.Member) ([]byte, bool) {
+func asRead(w *engine.Writer, dst []byte, m *engine.Member) ([]byte, bool) {
 	raw := w.Use(m.Name)
 	return append(dst, raw...), raw != ""
 }
@@ -74,18 +74,18 @@ func notEmpty(at any) string {
 const needed = "is required and must not be empty"
 
 // A runForm is the run, which sessions may share on their lines.
-type runForm struct{ wire.Form }
+type runForm struct{ engine.Form }
 
-func (f runForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte, bool) {
+func (f runForm) Append(w *engine.Writer, dst []byte, m *engine.Member, at any) ([]byte, bool) {
 	_, starts := w.Ev.Payload.(*agentevents.SessionStarted)
 	run := encoderOf(w).runs.Line(w.Ev.SessionID, *at.(*string), starts)
 	return f.Form.Append(w, dst, m, &run)
 }
 
 // An actorForm is the actor, or else the agent. The decoder decides which one it is.
-type actorForm struct{ wire.Form }
+type actorForm struct{ engine.Form }
 
-func (actorForm) Append(w *wire.Writer, dst []byte, _ *wire.Member, at any) ([]byte, bool) {
+func (actorForm) Append(w *engine.Writer, dst []byte, _ *engine.Member, at any) ([]byte, bool) {
 	text := cmp.Or(*at.(*string), w.Ev.AgentID)
 	return jsonwire.AppendString(dst, text), text != ""
 }
@@ -93,17 +93,17 @@ func (actorForm) Append(w *wire.Writer, dst []byte, _ *wire.Member, at any) ([]b
 // A timestampForm is a time.
 type timestampForm struct{}
 
-func (timestampForm) Append(w *wire.Writer, dst []byte, m *wire.Member, _ any) ([]byte, bool) {
+func (timestampForm) Append(w *engine.Writer, dst []byte, m *engine.Member, _ any) ([]byte, bool) {
 	return w.Times.Append(dst, w.Time()), true
 }
 
-func (timestampForm) Parse(r *wire.Reader, at any) (err error) {
+func (timestampForm) Parse(r *engine.Reader, at any) (err error) {
 	before := r.S
 	if *at.(*time.Time), err = r.Times.Time(&r.S); err == nil {
 		return nil
 	}
 	if text, wrong := before.String(); wrong == nil {
-		if t, wrong := wire.CutTime(text); wrong == nil {
+		if t, wrong := engine.CutTime(text); wrong == nil {
 			from := r.S.Offset()
 			*at.(*time.Time), r.S = t, before
 			r.KeepAs(r.S.Text()[from:r.S.Offset()])
@@ -117,14 +117,14 @@ func (timestampForm) Parse(r *wire.Reader, at any) (err error) {
 // A versionForm is the document's schemaVersion, which is always kept.
 type versionForm struct{}
 
-func (versionForm) Append(w *wire.Writer, dst []byte, m *wire.Member, _ any) ([]byte, bool) {
+func (versionForm) Append(w *engine.Writer, dst []byte, m *engine.Member, _ any) ([]byte, bool) {
 	if strings.HasPrefix(w.Kept(m.Name), `"`) { // readers refuse other values
 		return asRead(w, dst, m)
 	}
 	return append(dst, `"1.0"`...), true
 }
 
-func (versionForm) Parse(r *wire.Reader, _ any) error {
+func (versionForm) Parse(r *engine.Reader, _ any) error {
 	from := r.S.Offset()
 	text, err := r.S.String()
 	if err != nil {
@@ -140,13 +140,13 @@ func (versionForm) Parse(r *wire.Reader, _ any) error {
 // A payloadForm is the payload. One that is not an object is kept.
 type payloadForm struct{}
 
-func (payloadForm) Append(w *wire.Writer, dst []byte, m *wire.Member, _ any) ([]byte, bool) {
+func (payloadForm) Append(w *engine.Writer, dst []byte, m *engine.Member, _ any) ([]byte, bool) {
 	if _, unknown := w.Ev.Payload.(*agentevents.Unknown); unknown {
-		return wire.Body.Append(w, dst, m, nil)
+		return engine.Body.Append(w, dst, m, nil)
 	}
 	encoderOf(w).hide()
 	mark := len(dst)
-	dst, _ = wire.Body.Append(w, dst, m, nil)
+	dst, _ = engine.Body.Append(w, dst, m, nil)
 	if raw := w.Key("/payload", false); raw != "" {
 		if string(dst[mark:]) == "{}" {
 			return append(dst[:mark], w.Key("/payload", true)...), true
@@ -157,16 +157,16 @@ func (payloadForm) Append(w *wire.Writer, dst []byte, m *wire.Member, _ any) ([]
 
 // noPayload stands for the payload of an unknown event without one. The line that it was read from
 // had none.
-func noPayload(w *wire.Writer, dst []byte, _ *wire.Member) []byte {
+func noPayload(w *engine.Writer, dst []byte, _ *engine.Member) []byte {
 	if encoderOf(w).own {
 		return nil
 	}
 	return append(dst, "{}"...)
 }
 
-func (f payloadForm) Parse(r *wire.Reader, at any) error {
+func (f payloadForm) Parse(r *engine.Reader, at any) error {
 	if r.Row == nil || r.S.Kind() == '{' {
-		return wire.Body.Parse(r, nil)
+		return engine.Body.Parse(r, nil)
 	}
 	raw, err := r.S.Raw()
 	r.Kept.Add("/payload", raw)
@@ -175,11 +175,11 @@ func (f payloadForm) Parse(r *wire.Reader, at any) error {
 }
 
 // Missed reads an empty object.
-func (payloadForm) Missed(r *wire.Reader, _ any) {
+func (payloadForm) Missed(r *engine.Reader, _ any) {
 	if r.Row != nil {
 		s := r.S
 		r.S.Reset("{}")
-		_ = wire.Body.Parse(r, nil) // it has no errors
+		_ = engine.Body.Parse(r, nil) // it has no errors
 		r.S = s
 	}
 }
@@ -188,14 +188,14 @@ func (payloadForm) Missed(r *wire.Reader, _ any) {
 // never absent. If a line lacks it, the decoder notes that.
 type countForm struct{ exactForm }
 
-func (f countForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte, bool) {
+func (f countForm) Append(w *engine.Writer, dst []byte, m *engine.Member, at any) ([]byte, bool) {
 	if v, ok := at.(*[]string); ok && *v == nil {
 		return append(dst, "[]"...), true
 	}
 	return f.Value.Append(w, dst, m, at)
 }
 
-func (countForm) Missed(r *wire.Reader, field any) {
+func (countForm) Missed(r *engine.Reader, field any) {
 	if content, ok := field.(*agentevents.JSON); ok {
 		*content = "null"
 	}
@@ -222,9 +222,9 @@ func zero(at any) bool {
 
 // A keyForm is a key field of the document: a strict reader reports a value that its
 // field cannot have.
-type keyForm struct{ wire.Form }
+type keyForm struct{ engine.Form }
 
-func (f keyForm) Parse(r *wire.Reader, at any) error {
+func (f keyForm) Parse(r *engine.Reader, at any) error {
 	err := f.Form.Parse(r, at)
 	if syntax, ok := err.(*jsonwire.SyntaxError); ok {
 		r.Break(RuleField, syntax.Msg) // without its place in the line
@@ -232,8 +232,8 @@ func (f keyForm) Parse(r *wire.Reader, at any) error {
 	return err
 }
 
-func (f keyForm) Missed(r *wire.Reader, at any) {
-	if inner, ok := f.Form.(wire.Misser); ok {
+func (f keyForm) Missed(r *engine.Reader, at any) {
+	if inner, ok := f.Form.(engine.Misser); ok {
 		inner.Missed(r, at)
 	}
 }
@@ -241,7 +241,7 @@ func (f keyForm) Missed(r *wire.Reader, at any) {
 // An agentIDForm is the agent of an event whose actor does not name it.
 type agentIDForm struct{ valueForm }
 
-func (agentIDForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte, bool) {
+func (agentIDForm) Append(w *engine.Writer, dst []byte, m *engine.Member, at any) ([]byte, bool) {
 	agent := *at.(*string)
 	if id := jsonwire.Text(w.Kept(m.Name)); id != "" && encoderOf(w).open.ofTwin(w.Ev, id) == agent {
 		return asRead(w, dst, m)
@@ -253,7 +253,7 @@ func (agentIDForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([
 // the payload's own.
 type phaseForm struct{ valueForm }
 
-func (f phaseForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte, bool) {
+func (f phaseForm) Append(w *engine.Writer, dst []byte, m *engine.Member, at any) ([]byte, bool) {
 	if w.Ev.WorkflowID == "" || w.Ev.Phase == "" && jsonwire.Text(w.Kept(m.Name)) != "" {
 		return asRead(w, dst, m)
 	}
@@ -264,16 +264,16 @@ func (f phaseForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([
 // in the payload.
 type stepForm struct{ valueForm }
 
-func (f stepForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte, bool) {
+func (f stepForm) Append(w *engine.Writer, dst []byte, m *engine.Member, at any) ([]byte, bool) {
 	if step := at.(*agentevents.Opt[int]); step.OK && (step.V < 0 || ofAgents(w.Row().Kind)) {
 		return dst, false
 	}
 	return f.valueForm.Append(w, dst, m, at)
 }
 
-func (f stepForm) Parse(r *wire.Reader, at any) error {
+func (f stepForm) Parse(r *engine.Reader, at any) error {
 	if r.S.Kind() == '-' || ofAgents(r.Row.Kind) {
-		return wire.ErrMisfit
+		return engine.ErrMisfit
 	}
 	return f.valueForm.Parse(r, at)
 }
@@ -284,7 +284,7 @@ type marksForm struct{ valueForm }
 // markNames are the names of the marks, lowest bit first.
 var markNames = [...]string{"late", "synthetic", "replayed", "redacted", "sanitized", "illegal"}
 
-func (marksForm) Append(_ *wire.Writer, dst []byte, _ *wire.Member, at any) ([]byte, bool) {
+func (marksForm) Append(_ *engine.Writer, dst []byte, _ *engine.Member, at any) ([]byte, bool) {
 	set := *at.(*agentevents.Marks)
 	sep := byte('[')
 	for i, name := range markNames {
@@ -296,10 +296,10 @@ func (marksForm) Append(_ *wire.Writer, dst []byte, _ *wire.Member, at any) ([]b
 	return append(dst, ']'), sep == ','
 }
 
-func (marksForm) Parse(r *wire.Reader, at any) error {
+func (marksForm) Parse(r *engine.Reader, at any) error {
 	var list []string
 	from := r.S.Offset()
-	if err := (wire.Value{}).Parse(r, &list); err != nil {
+	if err := (engine.Value{}).Parse(r, &list); err != nil {
 		return err
 	}
 	set := at.(*agentevents.Marks)
@@ -317,7 +317,7 @@ func (marksForm) Parse(r *wire.Reader, at any) error {
 // A statusForm is a tool status and the line's own word for it.
 type statusForm struct{ valueForm }
 
-func (f statusForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte, bool) {
+func (f statusForm) Append(w *engine.Writer, dst []byte, m *engine.Member, at any) ([]byte, bool) {
 	status, word := *at.(*string), w.Ev.Payload.(*agentevents.ToolReturned).StatusWord
 	if statusOf(word) == status {
 		status = cmp.Or(word, status)
@@ -325,7 +325,7 @@ func (f statusForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) (
 	return f.valueForm.Append(w, dst, m, &status)
 }
 
-func (f statusForm) Parse(r *wire.Reader, at any) error {
+func (f statusForm) Parse(r *engine.Reader, at any) error {
 	err := f.valueForm.Parse(r, at)
 	word := *at.(*string)
 	*at.(*string) = statusOf(word)
@@ -360,9 +360,9 @@ var statuses = [...]agentevents.ToolStatus{
 
 // An insideForm is the member message: an object with the fields of the message, or
 // the content. Without the object the fields stand beside it.
-type insideForm struct{ wire.Inside }
+type insideForm struct{ engine.Inside }
 
-func (f insideForm) Parse(r *wire.Reader, at any) error {
+func (f insideForm) Parse(r *engine.Reader, at any) error {
 	if r.S.Kind() == '{' {
 		return f.Inside.Parse(r, at)
 	}
@@ -373,15 +373,15 @@ func (f insideForm) Parse(r *wire.Reader, at any) error {
 	return err
 }
 
-func (insideForm) Missed(r *wire.Reader, _ any) { decoderOf(r).lacks("message") }
+func (insideForm) Missed(r *engine.Reader, _ any) { decoderOf(r).lacks("message") }
 
 // outside reports that the line had the fields of the message beside the object.
-func outside(w *wire.Writer) bool { return encoderOf(w).lacked("message") }
+func outside(w *engine.Writer) bool { return encoderOf(w).lacked("message") }
 
 // A parentForm is the parent span of a spawned agent, which the envelope may have too.
 type parentForm struct{}
 
-func (parentForm) Append(w *wire.Writer, dst []byte, m *wire.Member, _ any) ([]byte, bool) {
+func (parentForm) Append(w *engine.Writer, dst []byte, m *engine.Member, _ any) ([]byte, bool) {
 	e := encoderOf(w)
 	if e.lacked("parentSpanId") || w.Kept(m.Name) != "" { // only the envelope has the parent
 		return asRead(w, dst, m)
@@ -392,14 +392,14 @@ func (parentForm) Append(w *wire.Writer, dst []byte, m *wire.Member, _ any) ([]b
 	return jsonwire.AppendString(dst, w.Ev.ParentSpanID), w.Ev.ParentSpanID != ""
 }
 
-func (parentForm) Parse(r *wire.Reader, _ any) error {
+func (parentForm) Parse(r *engine.Reader, _ any) error {
 	return valueForm{}.Parse(r, &decoderOf(r).parent)
 }
 
 // A tokensForm is the total of an agent's usage, which the usage may have too.
 type tokensForm struct{}
 
-func (tokensForm) Append(w *wire.Writer, dst []byte, m *wire.Member, _ any) ([]byte, bool) {
+func (tokensForm) Append(w *engine.Writer, dst []byte, m *engine.Member, _ any) ([]byte, bool) {
 	if encoderOf(w).lacked("tokens") { // only the usage has them
 		return asRead(w, dst, m)
 	}
@@ -407,8 +407,8 @@ func (tokensForm) Append(w *wire.Writer, dst []byte, m *wire.Member, _ any) ([]b
 	return strconv.AppendInt(dst, tokens.V, 10), tokens.OK
 }
 
-func (tokensForm) Parse(r *wire.Reader, _ any) error {
-	return wire.Value{}.Parse(r, &decoderOf(r).tokens)
+func (tokensForm) Parse(r *engine.Reader, _ any) error {
+	return engine.Value{}.Parse(r, &decoderOf(r).tokens)
 }
 
 // tokensOf returns the document's tokens of an agent.completed: the total of its
@@ -422,7 +422,7 @@ func tokensOf(p *agentevents.AgentEnded) (tokens agentevents.Opt[int64]) {
 
 // onlyTotal reports that the usage of an agent.completed has only the total, which is
 // its tokens, and that the line had no more.
-func onlyTotal(w *wire.Writer) bool {
+func onlyTotal(w *engine.Writer) bool {
 	u := &w.Ev.Payload.(*agentevents.AgentEnded).Usage
 	return u.OK && u.V.TotalTokens.OK && u.V == (agentevents.Usage{TotalTokens: u.V.TotalTokens}) &&
 		!strings.Contains(string(w.Ev.Extra(string(Name))), `"/payload/usage`)

@@ -5,7 +5,7 @@ import (
 
 	"github.com/agentevents/agentevents"
 	"github.com/agentevents/agentevents/dialect"
-	"github.com/agentevents/agentevents/dialect/internal/wire"
+	"github.com/agentevents/agentevents/dialect/internal/engine"
 	"github.com/agentevents/agentevents/internal/endword"
 	"github.com/agentevents/agentevents/internal/jsonwire"
 )
@@ -15,7 +15,7 @@ import (
 type madeUp struct {
 	name    string
 	from    source
-	member  *wire.Member
+	member  *engine.Member
 	agent   bool   // the field is an agent
 	inside  string // the agent's id, as in /made
 	pointer string // native, of the text
@@ -60,7 +60,7 @@ var madeUps = map[agentevents.Kind][]madeUp{
 }
 
 // madeIn returns the members of a row that the decoder makes up.
-func madeIn(row *wire.Row) []madeUp {
+func madeIn(row *engine.Row) []madeUp {
 	list := madeUps[row.Kind]
 	for i := range list {
 		f := &list[i]

@@ -6,16 +6,16 @@ import (
 	"strings"
 
 	"github.com/agentevents/agentevents"
-	"github.com/agentevents/agentevents/dialect/internal/wire"
+	"github.com/agentevents/agentevents/dialect/internal/engine"
 )
 
 // openThings are the calls, the approval requests and the handoffs that wait for an answer, the
 // latest last. They let the decoder find the subject of an answer that does not name it.
 type openThings struct {
 	list    []openThing
-	spawned wire.Recent[agentSpan, string] // the spans of agents that have not ended, with the ids that their starts have
-	working wire.Recent[agentSpan, string] // the same the other way round: the span is the agent's id
-	twins   []openTwin                     // of these agents, the oldest first
+	spawned engine.Recent[agentSpan, string] // the spans of agents that have not ended, with the ids that their starts have
+	working engine.Recent[agentSpan, string] // the same the other way round: the span is the agent's id
+	twins   []openTwin                       // of these agents, the oldest first
 }
 
 // An openTwin is an agent that is known by its span, because another one had its id when it started.
@@ -64,7 +64,7 @@ func (o *openThings) note(ev *agentevents.Event, long bool) {
 			o.working.Set(agentSpan{run, agent}, span)
 		}
 		if id := p.Agent.V.AgentID; agent == "" && span != "" && id != "" {
-			o.twins = wire.Limited(o.twins, openTwin{run, strings.Clone(id), span})
+			o.twins = engine.Limited(o.twins, openTwin{run, strings.Clone(id), span})
 		}
 	case *agentevents.AgentEnded:
 		if o.working.Of(agentSpan{ev.RunID, ev.AgentID}) == ev.SpanID ||
@@ -112,7 +112,7 @@ func (o *openThings) add(t openThing, long bool) {
 			*text = strings.Clone(*text)
 		}
 	}
-	o.list = wire.Limited(o.list, t)
+	o.list = engine.Limited(o.list, t)
 }
 
 func (o *openThings) remove(t *openThing) {

@@ -2,7 +2,7 @@ package multiagent
 
 import (
 	"github.com/agentevents/agentevents/dialect"
-	"github.com/agentevents/agentevents/dialect/internal/wire"
+	"github.com/agentevents/agentevents/dialect/internal/engine"
 )
 
 // words are the reasons of the document's losses.
@@ -36,7 +36,7 @@ var words = dialect.Words{
 		"made up /payload":              "an empty object",
 		"made up /payload/*":            "made up by readers",
 		"made up /payload/oneEvent":     "made up by readers, unless a call of the span is open",
-		"altered /payload/totals/steps": wire.UnseenSteps,
+		"altered /payload/totals/steps": engine.UnseenSteps,
 		"dropped /payload/answer":       "no member has it, only some types and extra members",
 		"made up /payload/answer":       "the type or another member tells it",
 		"made up /nodeId":               "made up by readers",

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/agentevents/agentevents"
-	"github.com/agentevents/agentevents/dialect/internal/wire"
+	"github.com/agentevents/agentevents/dialect/internal/engine"
 )
 
 // blocks finds the block that a line belongs to. Text and thinking come as deltas,
@@ -17,8 +17,8 @@ import (
 //     came between. Without such a block it is the one that is still growing.
 //   - A whole block without deltas has no id, because nothing refers to it.
 type blocks struct {
-	runs wire.Recent[string, *runBlocks] // by node run
-	n    int                             // number of blocks so far
+	runs engine.Recent[string, *runBlocks] // by node run
+	n    int                               // number of blocks so far
 }
 
 // runBlocks are the blocks of one node run that are not closed yet.
@@ -60,7 +60,7 @@ func (b *blocks) line(p agentevents.Payload, run string) (id *string, block stri
 	case *agentevents.AgentEnded, *agentevents.NodeCompleted, *agentevents.NodeFailed:
 		b.runs.Delete(run)
 	case *agentevents.RunStarted, *agentevents.RunCompleted, *agentevents.RunFailed, *agentevents.RunCancelled:
-		b.runs = wire.Recent[string, *runBlocks]{} // the flow's open nodes never end
+		b.runs = engine.Recent[string, *runBlocks]{} // the flow's open nodes never end
 	}
 	return nil, ""
 }

@@ -7,7 +7,7 @@ import (
 
 	"github.com/agentevents/agentevents"
 	"github.com/agentevents/agentevents/dialect"
-	"github.com/agentevents/agentevents/dialect/internal/wire"
+	"github.com/agentevents/agentevents/dialect/internal/engine"
 	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
@@ -39,13 +39,13 @@ const Rejected = "runId is missing"
 // No line has an id, a number, a run, a call or a block: the decoder makes them up.
 // [Decoder.Losses] lists them with the other made-up values.
 type Decoder struct {
-	r      wire.Reader
+	r      engine.Reader
 	o      Options
 	run    string // the current run
 	blocks blocks
 	order  order
-	nodes  wire.Shared
-	agents wire.Shared // the agents of executions: see nameAgent
+	nodes  engine.Shared
+	agents engine.Shared // the agents of executions: see nameAgent
 
 	aborted bool // the flow was
 }
@@ -54,12 +54,12 @@ var _ dialect.Decoder = (*Decoder)(nil)
 
 // NewDecoder returns a decoder.
 func NewDecoder(o Options) *Decoder {
-	return &Decoder{r: wire.Reader{F: format, Strict: o.Strict}, o: o, run: o.RunID}
+	return &Decoder{r: engine.Reader{F: format, Strict: o.Strict}, o: o, run: o.RunID}
 }
 
 // Decode appends the event of a line.
 func (d *Decoder) Decode(dst []agentevents.Event, line []byte) ([]agentevents.Event, error) {
-	return wire.Decode(dst, line, func(line string, ev *agentevents.Event) error {
+	return engine.Decode(dst, line, func(line string, ev *agentevents.Event) error {
 		if err := d.read(line, ev); err != nil {
 			return err
 		}
@@ -69,7 +69,7 @@ func (d *Decoder) Decode(dst []agentevents.Event, line []byte) ([]agentevents.Ev
 		}
 		switch d.r.Type {
 		case "flow:start":
-			d.nodes, d.agents = wire.Shared{}, wire.Shared{} // another run
+			d.nodes, d.agents = engine.Shared{}, engine.Shared{} // another run
 		case "node:start":
 			d.nodes.Start(ev.NodeID, ev.NodeRunID)
 		case "agent:start":
@@ -202,7 +202,7 @@ func (d *Decoder) nameAgent(ev *agentevents.Event, kept string) {
 }
 
 // startsIn notes the start of an agent of that name, which may be empty, in an execution.
-func startsIn(agents *wire.Shared, ev *agentevents.Event, name string) {
+func startsIn(agents *engine.Shared, ev *agentevents.Event, name string) {
 	agents.Start(cmp.Or(name, nobody), cmp.Or(ev.AgentID, ev.NodeRunID))
 }
 

@@ -7,7 +7,7 @@ import (
 
 	"github.com/agentevents/agentevents"
 	"github.com/agentevents/agentevents/dialect"
-	"github.com/agentevents/agentevents/dialect/internal/wire"
+	"github.com/agentevents/agentevents/dialect/internal/engine"
 	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
@@ -31,20 +31,20 @@ type EncoderOptions struct {
 // unless it writes a line verbatim. It writes words that the document does not list,
 // because later versions may list them.
 type Encoder struct {
-	w       wire.Writer
+	w       engine.Writer
 	measure *dialect.Measure // nil: the losses are not asked for
 	reads   Decoder          // reads the lines for it
 	calls   dialect.Calls    // open calls
 	names   dialect.Names    // of agents without an execution
 	open                     // runs and agents
 	order   order            // the executions that readers see
-	nodes   wire.Shared      // the nodes of these, as readers see them
-	agents  wire.Shared      // their agents, too
-	made    wire.Writer      // of lines that are made up
+	nodes   engine.Shared    // the nodes of these, as readers see them
+	agents  engine.Shared    // their agents, too
+	made    engine.Writer    // of lines that are made up
 
-	running wire.Recent[string, string] // by execution: the agent that has started and not ended
-	over    wire.Recent[string, string] // by execution whose agent readers take for ended: the agent that has ended
-	check   Decoder                     // reads origins
+	running engine.Recent[string, string] // by execution: the agent that has started and not ended
+	over    engine.Recent[string, string] // by execution whose agent readers take for ended: the agent that has ended
+	check   Decoder                       // reads origins
 
 	// a return together with the facts of its call
 	joined   agentevents.Event
@@ -58,7 +58,7 @@ var _ dialect.Encoder = (*Encoder)(nil)
 
 // NewEncoder returns an encoder.
 func NewEncoder(o EncoderOptions) *Encoder {
-	e := &Encoder{w: wire.Writer{F: format}, made: wire.Writer{F: format}}
+	e := &Encoder{w: engine.Writer{F: format}, made: engine.Writer{F: format}}
 	if !o.Fast {
 		e.reads = *NewDecoder(Options{RunID: o.RunID})
 		e.measure = dialect.NewMeasure(Name, &e.reads, reasons)
@@ -66,7 +66,7 @@ func NewEncoder(o EncoderOptions) *Encoder {
 	return e
 }
 
-func encoderOf(w *wire.Writer) *Encoder { return (*Encoder)(w.Doc.(*document)) }
+func encoderOf(w *engine.Writer) *Encoder { return (*Encoder)(w.Doc.(*document)) }
 
 // Append appends the event's line; see [dialect.Encoder].
 func (e *Encoder) Append(dst []byte, ev agentevents.Event) ([]byte, error) {
@@ -99,7 +99,7 @@ func (e *Encoder) write(dst []byte, ev agentevents.Event) ([]byte, error) {
 	}
 	mark, nodes := len(dst), e.nodes
 	if flow {
-		e.nodes = wire.Shared{}
+		e.nodes = engine.Shared{}
 	}
 	dst, _, err := e.w.Append(dst, &ev, (*document)(e))
 	if err != nil {
@@ -119,7 +119,7 @@ func (e *Encoder) write(dst []byte, ev agentevents.Event) ([]byte, error) {
 	e.place(&ev, typ, e.agentOf(&ev))
 	switch {
 	case starts:
-		e.nodes, e.agents = wire.Shared{}, wire.Shared{}
+		e.nodes, e.agents = engine.Shared{}, engine.Shared{}
 	case typ == "node:start":
 		e.nodes.Start(e.nodeOf(&ev), e.execution(&ev))
 	case typ == "agent:start":
@@ -150,7 +150,7 @@ func (e *Encoder) place(ev *agentevents.Event, typ, agent string) {
 	e.order.line(typ, run)
 	switch ev.Payload.(type) {
 	case *agentevents.RunStarted:
-		e.running, e.over = wire.Recent[string, string]{}, wire.Recent[string, string]{}
+		e.running, e.over = engine.Recent[string, string]{}, engine.Recent[string, string]{}
 	case *agentevents.AgentStarted:
 		e.running.Set(strings.Clone(run), strings.Clone(agent))
 		e.over.Delete(run)
@@ -261,7 +261,7 @@ const nobody = "\x00"
 // A document is the part of an Encoder that its Writer asks.
 type document Encoder
 
-func (e *document) Line(w *wire.Writer, dst []byte) ([]byte, error) {
+func (e *document) Line(w *engine.Writer, dst []byte) ([]byte, error) {
 	row := format.Row(w.Ev.Kind())
 	switch p := w.Ev.Payload.(type) {
 	case *agentevents.RunCancelled:
@@ -297,7 +297,7 @@ func (e *document) Line(w *wire.Writer, dst []byte) ([]byte, error) {
 
 // other appends a line of an unknown type. It refuses the event if readers do not read
 // the same from the line.
-func other(w *wire.Writer, dst []byte, p *agentevents.Unknown) ([]byte, error) {
+func other(w *engine.Writer, dst []byte, p *agentevents.Unknown) ([]byte, error) {
 	mark := len(dst)
 	dst, err := w.Line(dst, nil)
 	if err != nil {
@@ -317,7 +317,7 @@ func other(w *wire.Writer, dst []byte, p *agentevents.Unknown) ([]byte, error) {
 	return dst, nil
 }
 
-func (e *document) Reread(w *wire.Writer, line string) error {
+func (e *document) Reread(w *engine.Writer, line string) error {
 	e.check.o.RunID, e.check.run, e.check.aborted = w.Ev.RunID, w.Ev.RunID, false // Append records the marks of an abort
 	e.check.nodes, e.check.agents = e.nodes, e.agents
 	e.check.r.Continue(w)
@@ -406,7 +406,7 @@ func (e *Encoder) called(ev *agentevents.Event, p *agentevents.ToolCalled) {
 }
 
 // join makes w.Ev a return with the facts of its call, which stand first.
-func (e *Encoder) join(w *wire.Writer, p *agentevents.ToolReturned) {
+func (e *Encoder) join(w *engine.Writer, p *agentevents.ToolReturned) {
 	call := e.calls.Joined(w.Ev)
 	if call == nil {
 		return

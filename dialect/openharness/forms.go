@@ -9,7 +9,7 @@ import (
 
 	"github.com/agentevents/agentevents"
 	"github.com/agentevents/agentevents/dialect"
-	"github.com/agentevents/agentevents/dialect/internal/wire"
+	"github.com/agentevents/agentevents/dialect/internal/engine"
 	"github.com/agentevents/agentevents/internal/endword"
 	"github.com/agentevents/agentevents/internal/jsonwire"
 )
@@ -19,7 +19,7 @@ import (
 // A timeForm is a time in milliseconds since the epoch, which may have fractions.
 type timeForm struct{}
 
-func (timeForm) Append(w *wire.Writer, dst []byte, _ *wire.Member, _ any) ([]byte, bool) {
+func (timeForm) Append(w *engine.Writer, dst []byte, _ *engine.Member, _ any) ([]byte, bool) {
 	t := w.Time()
 	if t.Nanosecond()%1e6 == 0 {
 		return jsonwire.AppendInt(dst, t.UnixMilli()), true
@@ -30,30 +30,30 @@ func (timeForm) Append(w *wire.Writer, dst []byte, _ *wire.Member, _ any) ([]byt
 	return jsonwire.AppendInt(dst, t.UnixMilli()), true
 }
 
-func (timeForm) Parse(r *wire.Reader, at any) (err error) {
+func (timeForm) Parse(r *engine.Reader, at any) (err error) {
 	*at.(*time.Time), err = r.Millis()
 	return err
 }
 
 // An openForm is a form whose rule writers do not check: later versions of the
 // document may list other words.
-type openForm struct{ wire.Form }
+type openForm struct{ engine.Form }
 
-func (openForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte, bool) {
-	return wire.Full{}.Append(w, dst, m, at)
+func (openForm) Append(w *engine.Writer, dst []byte, m *engine.Member, at any) ([]byte, bool) {
+	return engine.Full{}.Append(w, dst, m, at)
 }
 
 // Nodes and their executions.
 
 // madeNode stands for a node that the event does not have.
-func madeNode(w *wire.Writer, dst []byte, _ *wire.Member) []byte {
+func madeNode(w *engine.Writer, dst []byte, _ *engine.Member) []byte {
 	return jsonwire.AppendString(dst, encoderOf(w).nodeOf(w.Ev))
 }
 
 // An executionForm is the execution of a node. It stands for the agent, too.
-type executionForm struct{ wire.Form }
+type executionForm struct{ engine.Form }
 
-func (executionForm) Append(w *wire.Writer, dst []byte, _ *wire.Member, _ any) ([]byte, bool) {
+func (executionForm) Append(w *engine.Writer, dst []byte, _ *engine.Member, _ any) ([]byte, bool) {
 	return jsonwire.AppendString(dst, encoderOf(w).runID(w.Ev)), true
 }
 
@@ -63,14 +63,14 @@ const sharedRun = "another node has started with this runId"
 // Members that lines of other types may have with the same meaning.
 
 // A nodeOfOther is a node. An empty one stays in the payload.
-type nodeOfOther struct{ wire.Value }
+type nodeOfOther struct{ engine.Value }
 
-func (f nodeOfOther) Parse(r *wire.Reader, at any) error {
+func (f nodeOfOther) Parse(r *engine.Reader, at any) error {
 	err := f.Value.Parse(r, at)
 	if err != nil {
 		r.Break(RuleNode, "is not a string")
 	} else if *at.(*string) == "" {
-		err = wire.ErrMisfit
+		err = engine.ErrMisfit
 	}
 	return err
 }
@@ -79,18 +79,18 @@ func (f nodeOfOther) Parse(r *wire.Reader, at any) error {
 // in the payload.
 type runOfOther struct{ nodeOfOther }
 
-func (f runOfOther) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte, bool) {
+func (f runOfOther) Append(w *engine.Writer, dst []byte, m *engine.Member, at any) ([]byte, bool) {
 	if w.Ev.NodeID == "" || w.Ev.NodeRunID == "" {
 		return dst, false
 	}
 	return jsonwire.AppendString(dst, encoderOf(w).runID(w.Ev)), true
 }
 
-func (f runOfOther) Parse(r *wire.Reader, at any) error {
+func (f runOfOther) Parse(r *engine.Reader, at any) error {
 	err := f.nodeOfOther.Parse(r, at)
 	if err == nil && jsonwire.Text(jsonwire.Member(r.S.Text(), "nodeId")) == "" {
 		*at.(*string) = ""
-		err = wire.ErrMisfit
+		err = engine.ErrMisfit
 	}
 	return err
 }
@@ -98,7 +98,7 @@ func (f runOfOther) Parse(r *wire.Reader, at any) error {
 // A timeOfOther is a time, unless the payload has a member of that name.
 type timeOfOther struct{ timeForm }
 
-func (f timeOfOther) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte, bool) {
+func (f timeOfOther) Append(w *engine.Writer, dst []byte, m *engine.Member, at any) ([]byte, bool) {
 	if p, ok := w.Ev.Payload.(*agentevents.Unknown); ok && jsonwire.HasMember(string(p.Raw), m.Name) {
 		return dst, false
 	}
@@ -108,9 +108,9 @@ func (f timeOfOther) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) 
 // Agents.
 
 // A promptForm is a string or a list of messages.
-type promptForm struct{ wire.Value }
+type promptForm struct{ engine.Value }
 
-func (f promptForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte, bool) {
+func (f promptForm) Append(w *engine.Writer, dst []byte, m *engine.Member, at any) ([]byte, bool) {
 	mark := len(dst)
 	dst, said := f.Value.Append(w, dst, m, at)
 	switch {
@@ -123,7 +123,7 @@ func (f promptForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) (
 	return dst, said
 }
 
-func (f promptForm) Parse(r *wire.Reader, at any) error {
+func (f promptForm) Parse(r *engine.Reader, at any) error {
 	err := f.Value.Parse(r, at)
 	if err == nil {
 		if detail := notAPrompt(string(*at.(*agentevents.JSON))); detail != "" {
@@ -152,18 +152,18 @@ func notAPrompt(prompt string) string {
 }
 
 // executionAsSession stands for a session that the event does not have.
-func executionAsSession(w *wire.Writer, dst []byte, m *wire.Member) []byte {
+func executionAsSession(w *engine.Writer, dst []byte, m *engine.Member) []byte {
 	return jsonwire.AppendString(dst, encoderOf(w).execution(w.Ev))
 }
 
-func taskAsPrompt(w *wire.Writer, dst []byte, m *wire.Member) []byte {
+func taskAsPrompt(w *engine.Writer, dst []byte, m *engine.Member) []byte {
 	return jsonwire.AppendString(dst, w.Ev.Payload.(*agentevents.AgentStarted).Task)
 }
 
 // A parentForm is the execution of the agent that an agent works for.
-type parentForm struct{ wire.Value }
+type parentForm struct{ engine.Value }
 
-func (f parentForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte, bool) {
+func (f parentForm) Append(w *engine.Writer, dst []byte, m *engine.Member, at any) ([]byte, bool) {
 	e, id := encoderOf(w), *at.(*string)
 	if id == "" || dialect.Unknown(w.Ev, Name, parentMember) != "" {
 		return dst, false
@@ -175,7 +175,7 @@ func (f parentForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) (
 }
 
 // sinceStart makes up the duration of an event without one.
-func sinceStart(w *wire.Writer, dst []byte, m *wire.Member) []byte {
+func sinceStart(w *engine.Writer, dst []byte, m *engine.Member) []byte {
 	var d time.Duration
 	if start := encoderOf(w).start(w.Ev); start != nil && agentevents.TimeKnown(start.at) &&
 		agentevents.TimeKnown(w.Ev.Time) && !w.Ev.Time.Before(start.at) {
@@ -185,7 +185,7 @@ func sinceStart(w *wire.Writer, dst []byte, m *wire.Member) []byte {
 }
 
 // lastText stands for the result of an agent that ended: its final text.
-func lastText(w *wire.Writer, dst []byte, m *wire.Member) []byte {
+func lastText(w *engine.Writer, dst []byte, m *engine.Member) []byte {
 	text := ""
 	if start := encoderOf(w).start(w.Ev); start != nil {
 		text = start.text
@@ -195,23 +195,23 @@ func lastText(w *wire.Writer, dst []byte, m *wire.Member) []byte {
 
 // failed reports whether an agent ended without success.
 func failed(p *agentevents.AgentEnded) bool {
-	switch wire.Ending(p) {
+	switch engine.Ending(p) {
 	case endword.Failed, endword.Refused, endword.Cancelled:
 		return true
 	}
 	return false
 }
 
-func outcomeAsType(w *wire.Writer, dst []byte, _ *wire.Member) []byte {
+func outcomeAsType(w *engine.Writer, dst []byte, _ *engine.Member) []byte {
 	return jsonwire.AppendString(dst, cmp.Or(string(w.Ev.Payload.(*agentevents.AgentEnded).Outcome), "error"))
 }
 
-func resultAsMessage(w *wire.Writer, dst []byte, _ *wire.Member) []byte {
+func resultAsMessage(w *engine.Writer, dst []byte, _ *engine.Member) []byte {
 	return jsonwire.AppendString(dst, w.Ev.Payload.(*agentevents.AgentEnded).Result)
 }
 
 // summary stands for a value of a call that the event does not have.
-func summary(w *wire.Writer, dst []byte, m *wire.Member) []byte {
+func summary(w *engine.Writer, dst []byte, m *engine.Member) []byte {
 	p := w.Ev.Payload.(*agentevents.ToolReturned)
 	text := p.ArgumentsSummary
 	if m.Name == "toolOutput" {
@@ -225,7 +225,7 @@ func summary(w *wire.Writer, dst []byte, m *wire.Member) []byte {
 
 // statusAsError stands for the error of a call that failed, because a line without an error records
 // a success.
-func statusAsError(w *wire.Writer, dst []byte, _ *wire.Member) []byte {
+func statusAsError(w *engine.Writer, dst []byte, _ *engine.Member) []byte {
 	status := w.Ev.Payload.(*agentevents.ToolReturned).Status
 	if status == agentevents.ToolStatusOK {
 		return nil
@@ -236,11 +236,11 @@ func statusAsError(w *wire.Writer, dst []byte, _ *wire.Member) []byte {
 // An alwaysForm is the form of a field that every event of its kind has: an event whose
 // line lacks it has an empty one, at the pointer of the native line.
 type alwaysForm struct {
-	wire.Form
+	engine.Form
 	pointer string
 }
 
-func (f alwaysForm) Missed(r *wire.Reader, _ any) {
+func (f alwaysForm) Missed(r *engine.Reader, _ any) {
 	r.Made(f.pointer, "empty, because the line lacks it")
 }
 
@@ -270,14 +270,14 @@ var flowStatuses = [...]string{
 // A statusForm is the status of a flow that ends. Another word for it is kept.
 type statusForm string
 
-func (f statusForm) Append(w *wire.Writer, dst []byte, m *wire.Member, _ any) ([]byte, bool) {
+func (f statusForm) Append(w *engine.Writer, dst []byte, m *engine.Member, _ any) ([]byte, bool) {
 	if raw := w.Kept(m.Name); flowStatuses[endword.Of(jsonwire.Text(raw))] == string(f) {
 		return append(dst, w.Use(m.Name)...), true
 	}
 	return jsonwire.AppendString(dst, string(f)), true
 }
 
-func (f statusForm) Parse(r *wire.Reader, _ any) error {
+func (f statusForm) Parse(r *engine.Reader, _ any) error {
 	raw, err := r.S.Raw()
 	if jsonwire.Text(raw) != string(f) || f == caseCancelled {
 		r.KeepAs(raw)
@@ -287,9 +287,9 @@ func (f statusForm) Parse(r *wire.Reader, _ any) error {
 
 // unsuccessful is the outcome of an end whose type means success. The line has it if it differs
 // from success.
-type unsuccessful struct{ wire.Value }
+type unsuccessful struct{ engine.Value }
 
-func (unsuccessful) Append(_ *wire.Writer, dst []byte, _ *wire.Member, at any) ([]byte, bool) {
+func (unsuccessful) Append(_ *engine.Writer, dst []byte, _ *engine.Member, at any) ([]byte, bool) {
 	outcome := *at.(*string)
 	return jsonwire.AppendString(dst, outcome), outcome != "" && outcome != string(agentevents.OutcomeConverged)
 }
@@ -297,7 +297,7 @@ func (unsuccessful) Append(_ *wire.Writer, dst []byte, _ *wire.Member, at any) (
 // A nameForm is the name of a flow that ends. No field has it: it is kept.
 type nameForm struct{}
 
-func (nameForm) Append(w *wire.Writer, dst []byte, m *wire.Member, _ any) ([]byte, bool) {
+func (nameForm) Append(w *engine.Writer, dst []byte, m *engine.Member, _ any) ([]byte, bool) {
 	raw := w.Kept(m.Name)
 	if !strings.HasPrefix(raw, `"`) {
 		return dst, false
@@ -306,7 +306,7 @@ func (nameForm) Append(w *wire.Writer, dst []byte, m *wire.Member, _ any) ([]byt
 	return append(dst, raw...), true
 }
 
-func (nameForm) Parse(r *wire.Reader, _ any) error {
+func (nameForm) Parse(r *engine.Reader, _ any) error {
 	name, err := r.S.String()
 	if err == nil {
 		r.KeepAs(jsonwire.Quote(name))
@@ -315,7 +315,7 @@ func (nameForm) Parse(r *wire.Reader, _ any) error {
 }
 
 // madeName is the name of the flow's start.
-func madeName(w *wire.Writer, dst []byte, m *wire.Member) []byte {
+func madeName(w *engine.Writer, dst []byte, m *engine.Member) []byte {
 	return jsonwire.AppendString(dst, encoderOf(w).flows.Of(w.Ev.RunID))
 }
 
@@ -328,19 +328,19 @@ var commandNeeds = map[agentevents.CommandType][]string{
 
 // A partForm is a member of a command. A value of another type is kept: the document has
 // commands recorded as they came.
-type partForm struct{ wire.Value }
+type partForm struct{ engine.Value }
 
-func (f partForm) Parse(r *wire.Reader, at any) error {
+func (f partForm) Parse(r *engine.Reader, at any) error {
 	if err := f.Value.Parse(r, at); err != nil {
 		r.Break(RuleForm, "is of another type")
-		return wire.ErrMisfit
+		return engine.ErrMisfit
 	}
 	return nil
 }
 
-func madeIfNeeded(w *wire.Writer, dst []byte, m *wire.Member) []byte {
+func madeIfNeeded(w *engine.Writer, dst []byte, m *engine.Member) []byte {
 	if !slices.Contains(commandNeeds[w.Ev.Payload.(*agentevents.CommandReceived).Command.Type], m.Name) {
 		return nil
 	}
-	return wire.Made(`""`)(w, dst, m)
+	return engine.Made(`""`)(w, dst, m)
 }

@@ -5,14 +5,14 @@ import (
 	"time"
 
 	"github.com/agentevents/agentevents"
-	"github.com/agentevents/agentevents/dialect/internal/wire"
+	"github.com/agentevents/agentevents/dialect/internal/engine"
 )
 
 // open holds the facts that later lines need about runs and agents that have not ended. The zero
 // open is empty.
 type open struct {
-	flows   wire.Recent[string, string] // the names of runs
-	started wire.Recent[agent, *start]
+	flows   engine.Recent[string, string] // the names of runs
+	started engine.Recent[agent, *start]
 }
 
 // An agent is one by its name in a run.

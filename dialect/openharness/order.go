@@ -1,9 +1,9 @@
 package openharness
 
-import "github.com/agentevents/agentevents/dialect/internal/wire"
+import "github.com/agentevents/agentevents/dialect/internal/engine"
 
 // order finds lines of an execution that are out of order (section 1.1): see [RuleOrder].
-type order struct{ nodes wire.Recent[string, place] }
+type order struct{ nodes engine.Recent[string, place] }
 
 // A place is how far an execution has come.
 type place uint8
@@ -36,7 +36,7 @@ func (o *order) fault(typ, run string, late bool) string {
 func (o *order) line(typ, run string) {
 	switch {
 	case typ == "flow:start":
-		o.nodes = wire.Recent[string, place]{} // another run
+		o.nodes = engine.Recent[string, place]{} // another run
 	case typ == "node:start":
 		o.nodes.Set(run, nodeStarted)
 	case typ == "node:complete", typ == "node:error":

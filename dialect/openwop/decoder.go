@@ -7,7 +7,7 @@ import (
 
 	"github.com/agentevents/agentevents"
 	"github.com/agentevents/agentevents/dialect"
-	"github.com/agentevents/agentevents/dialect/internal/wire"
+	"github.com/agentevents/agentevents/dialect/internal/engine"
 	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
@@ -41,9 +41,9 @@ type Options struct {
 type Decoder struct {
 	o    Options
 	doc  *document
-	r    wire.Reader
+	r    engine.Reader
 	open interrupts
-	runs wire.Recent[string, *runState]
+	runs engine.Recent[string, *runState]
 
 	alone   bool // the rules over several lines are left out
 	scratch []byte
@@ -72,16 +72,16 @@ func NewDecoder(o Options) *Decoder {
 	}
 	doc := documentOf(o.Profile)
 	o.Profile = doc.p
-	d := &Decoder{o: o, doc: doc, r: wire.Reader{F: doc.Format, Strict: o.Strict}}
+	d := &Decoder{o: o, doc: doc, r: engine.Reader{F: doc.Format, Strict: o.Strict}}
 	d.r.Doc = d
 	return d
 }
 
-func decoderOf(r *wire.Reader) *Decoder { return r.Doc.(*Decoder) }
+func decoderOf(r *engine.Reader) *Decoder { return r.Doc.(*Decoder) }
 
 // Decode appends the event of a line.
 func (d *Decoder) Decode(dst []agentevents.Event, line []byte) ([]agentevents.Event, error) {
-	return wire.Decode(dst, line, d.read)
+	return engine.Decode(dst, line, d.read)
 }
 
 // End appends nothing: every line is complete.
@@ -160,7 +160,7 @@ func (d *Decoder) envelope(line string) {
 func (d *Decoder) missing() {
 	r := &d.r
 	for at, m := range r.Missing() {
-		twin := func(o wire.Member) bool { return o.For == m.Name && r.BodyHas(o.Name) }
+		twin := func(o engine.Member) bool { return o.For == m.Name && r.BodyHas(o.Name) }
 		if r.Row != nil && slices.ContainsFunc(r.Row.Members, twin) {
 			continue
 		}
@@ -289,10 +289,10 @@ func likeV2(version, runID string) bool {
 }
 
 // spell notes that the line has the member that is read.
-func (d *Decoder) spell(r *wire.Reader) { d.spelled = append(d.spelled, r.Pointer()) }
+func (d *Decoder) spell(r *engine.Reader) { d.spelled = append(d.spelled, r.Pointer()) }
 
 // pick returns the row of a line.
-func pick(r *wire.Reader) *wire.Row {
+func pick(r *engine.Reader) *engine.Row {
 	d := decoderOf(r)
 	asked, twin := d.asked(r.S.Text())
 	if twin {
@@ -334,7 +334,7 @@ func (d *Decoder) asked(line string) (kind string, twin bool) {
 
 // keep records the first extra member that breaks a schema. It takes the extra members of a
 // suspension as its details.
-func keep(r *wire.Reader, name, raw string) (taken bool, err error) {
+func keep(r *engine.Reader, name, raw string) (taken bool, err error) {
 	d, p := decoderOf(r), decoderOf(r).o.Profile
 	at := r.PointerTo(name)
 	in := at[:strings.LastIndexByte(at, '/')]

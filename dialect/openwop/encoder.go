@@ -7,7 +7,7 @@ import (
 
 	"github.com/agentevents/agentevents"
 	"github.com/agentevents/agentevents/dialect"
-	"github.com/agentevents/agentevents/dialect/internal/wire"
+	"github.com/agentevents/agentevents/dialect/internal/engine"
 	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
@@ -33,15 +33,15 @@ type EncoderOptions struct {
 type Encoder struct {
 	p       Profile
 	doc     *document
-	w       wire.Writer
-	calls   wire.Recent[subject, opened] // open calls
-	runs    wire.Recent[string, *lined]
-	deltas  wire.Recent[subject, index] // by block
+	w       engine.Writer
+	calls   engine.Recent[subject, opened] // open calls
+	runs    engine.Recent[string, *lined]
+	deltas  engine.Recent[subject, index] // by block
 	open    interrupts
-	measure *dialect.Measure            // nil: the losses are not asked for
-	reads   *Decoder                    // reads the lines for it
-	shift   wire.Recent[string, uint64] // by run: the number of lines added by events that became two
-	names   dialect.Names               // of agents without an id
+	measure *dialect.Measure              // nil: the losses are not asked for
+	reads   *Decoder                      // reads the lines for it
+	shift   engine.Recent[string, uint64] // by run: the number of lines added by events that became two
+	names   dialect.Names                 // of agents without an id
 
 	// The line that is written.
 	k        remarks
@@ -111,7 +111,7 @@ func (e *Encoder) restart(ev *agentevents.Event) {
 func NewEncoder(o EncoderOptions) *Encoder {
 	doc := documentOf(o.Profile)
 	e := &Encoder{
-		p: doc.p, doc: doc, w: wire.Writer{F: doc.Format},
+		p: doc.p, doc: doc, w: engine.Writer{F: doc.Format},
 	}
 	if !o.Fast {
 		e.reads = NewDecoder(Options{Profile: o.Profile})
@@ -120,7 +120,7 @@ func NewEncoder(o EncoderOptions) *Encoder {
 	return e
 }
 
-func encoderOf(w *wire.Writer) *Encoder { return (*Encoder)(w.Doc.(*lines)) }
+func encoderOf(w *engine.Writer) *Encoder { return (*Encoder)(w.Doc.(*lines)) }
 
 // The placeholders for required members that an event does not have.
 const (
@@ -231,7 +231,7 @@ func (e *Encoder) callOf(ev *agentevents.Event, id string) subject {
 // A lines is the Encoder that its Writer asks.
 type lines Encoder
 
-func (l *lines) Line(w *wire.Writer, dst []byte) ([]byte, error) {
+func (l *lines) Line(w *engine.Writer, dst []byte) ([]byte, error) {
 	e := (*Encoder)(l)
 	e.returned = false
 	if p, ok := w.Ev.Payload.(*agentevents.ToolReturned); ok && p.OneEvent {
@@ -250,9 +250,9 @@ func (l *lines) Line(w *wire.Writer, dst []byte) ([]byte, error) {
 
 // Hides and NameOf make the Writer keep the name that a line of the RFC has for the code of
 // an error.
-func (l *lines) Hides(*wire.Member, any) bool { return false }
+func (l *lines) Hides(*engine.Member, any) bool { return false }
 
-func (l *lines) NameOf(m *wire.Member) string {
+func (l *lines) NameOf(m *engine.Member) string {
 	if slices.Contains(l.k.spelled, inError+m.Also[0]) {
 		return m.Also[0]
 	}
@@ -261,7 +261,7 @@ func (l *lines) NameOf(m *wire.Member) string {
 
 const inError = "/payload/error/"
 
-func (l *lines) Reread(w *wire.Writer, line string) error {
+func (l *lines) Reread(w *engine.Writer, line string) error {
 	if l.shift.Len() > 0 {
 		return dialect.ErrNoCounterpart
 	}
@@ -276,7 +276,7 @@ func (l *lines) Reread(w *wire.Writer, line string) error {
 }
 
 // line appends one line.
-func (e *Encoder) line(w *wire.Writer, dst []byte) ([]byte, error) {
+func (e *Encoder) line(w *engine.Writer, dst []byte) ([]byte, error) {
 	ev := w.Ev
 	e.k.read(ev)
 	w.Spell = nil
@@ -319,7 +319,7 @@ func (e *Encoder) line(w *wire.Writer, dst []byte) ([]byte, error) {
 
 // typeOf returns the type of a line: the one that was read, where the profile
 // allows it.
-func (e *Encoder) typeOf(at *wire.Row) string {
+func (e *Encoder) typeOf(at *engine.Row) string {
 	typ := e.k.typ
 	if e.row.of == "" || typ != documentOf(RFC0002).Row(e.row.kind).Type || e.p == SchemaV1 { // which has another payload for this type
 		return at.Type
@@ -330,7 +330,7 @@ func (e *Encoder) typeOf(at *wire.Row) string {
 // other returns the type and the payload of an event that the vocabulary does not
 // have, in the form of the profile. Its error is dialect.ErrNoCounterpart if the
 // profile has none.
-func (e *Encoder) other(w *wire.Writer) (typ, body string, err error) {
+func (e *Encoder) other(w *engine.Writer) (typ, body string, err error) {
 	u, ok := w.Ev.Payload.(*agentevents.Unknown)
 	if !ok {
 		return "", "", dialect.ErrNoCounterpart
@@ -379,7 +379,7 @@ func calledOf(ev *agentevents.Event, p *agentevents.ToolReturned) agentevents.Ev
 }
 
 // split appends a call that is one event as two lines, a call and its return.
-func (e *Encoder) split(w *wire.Writer, dst []byte, p *agentevents.ToolReturned) ([]byte, error) {
+func (e *Encoder) split(w *engine.Writer, dst []byte, p *agentevents.ToolReturned) ([]byte, error) {
 	ev := w.Ev
 	called, returned := calledOf(ev, p), *ev
 	whole := *p
@@ -401,7 +401,7 @@ func (e *Encoder) payloadNode() bool {
 }
 
 // ofV2 reports whether the event seems to come from a line of SchemaV2.
-func ofV2(w *wire.Writer) bool {
+func ofV2(w *engine.Writer) bool {
 	return likeV2(string(dialect.Unknown(w.Ev, Name, "schemaVersion")), w.Ev.RunID)
 }
 
@@ -409,7 +409,7 @@ func ofV2(w *wire.Writer) bool {
 // so that it is the same as elsewhere. It leaves lines alone that break no rule.
 // Nothing distinguishes the lines of SchemaV1, so there it changes only the
 // acting agent's id.
-func (e *Encoder) agentID(w *wire.Writer, id string) string {
+func (e *Encoder) agentID(w *engine.Writer, id string) string {
 	if e.p == SchemaV1 && id != w.Ev.AgentID || e.p == SchemaV2 && ofV2(w) {
 		return id
 	}

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/agentevents/agentevents"
-	"github.com/agentevents/agentevents/dialect/internal/wire"
+	"github.com/agentevents/agentevents/dialect/internal/engine"
 	"github.com/agentevents/agentevents/internal/facts"
 	"github.com/agentevents/agentevents/internal/jsonwire"
 )
@@ -37,7 +37,7 @@ type row struct {
 // A column is a member of a row, as the profile has it. The schema of the payload decides
 // whether the profile declares it, which the other open payloads may have too, and requires it.
 type column struct {
-	wire.Member
+	engine.Member
 	p      Profile
 	other  string // its name under the other profiles, if that differs
 	usual  bool
@@ -47,7 +47,7 @@ type column struct {
 }
 
 // absent appends the value of a member that the event lacks.
-type absent = func(w *wire.Writer, dst []byte, m *wire.Member) []byte
+type absent = func(w *engine.Writer, dst []byte, m *engine.Member) []byte
 
 // in returns the column as a member of a schema.
 func (c column) in(s *facts.Schema) column {
@@ -99,7 +99,7 @@ func (c column) orAlways(f absent) column {
 	return c
 }
 
-func (c column) unless(f func(w *wire.Writer) bool) column {
+func (c column) unless(f func(w *engine.Writer) bool) column {
 	c.Member = c.Unless(f)
 	return c
 }
@@ -132,7 +132,7 @@ func (r *row) object(p Profile, at string) *facts.Schema {
 func (r *row) refuses(name string) bool { return r.payload.Refuses(name) }
 
 // add adds the members that a column is.
-func (r *row) add(list []wire.Member, c column) []wire.Member {
+func (r *row) add(list []engine.Member, c column) []engine.Member {
 	if c.Name != "" {
 		c = c.in(r.payload)
 		if r.p == SchemaV2 && r.legacy {
@@ -145,7 +145,7 @@ func (r *row) add(list []wire.Member, c column) []wire.Member {
 	}
 	if c.usual && !c.Need {
 		r.usual = append(r.usual, c.Name)
-		c = c.unless(func(w *wire.Writer) bool { return encoderOf(w).leaves(c.Name) })
+		c = c.unless(func(w *engine.Writer) bool { return encoderOf(w).leaves(c.Name) })
 	}
 	other := c.Member
 	other.Name, other.For, other.Need, other.Loose, other.Reads = c.other, c.Name, false, true, true
@@ -173,11 +173,11 @@ func schemaOf(p Profile, r *row) *facts.Schema {
 
 // A document is the table of a profile.
 type document struct {
-	*wire.Format
+	*engine.Format
 	p        Profile
-	toolName string                  // how the profile calls toolId
-	rows     map[string]*wire.Row    // by type, in the names of all profiles, or by name
-	others   map[otherForm]*wire.Row // the other forms of a kind, which a line keeps: interrupts, receipts and turns
+	toolName string                    // how the profile calls toolId
+	rows     map[string]*engine.Row    // by type, in the names of all profiles, or by name
+	others   map[otherForm]*engine.Row // the other forms of a kind, which a line keeps: interrupts, receipts and turns
 }
 
 // An otherForm is a kind and the type of its lines, which is "" for the usual one.
@@ -201,18 +201,18 @@ func documentOf(p Profile) *document {
 }
 
 func newDocument(p Profile) *document {
-	need, may := wire.Need, wire.May
+	need, may := engine.Need, engine.May
 	id := func(f IDForm) textForm { return idForm(p, f) }
 	schemaVersion := column{Member: may("schemaVersion", "", versionForm{})}.or(madeJSON("1")).in(envelopeOf(p)).Member
 	schemaVersion.Loose = false
-	f := wire.Format{
+	f := engine.Format{
 		Name: Name, Required: RuleRequired, Body: "payload", Remarks: []string{keptSpelled, keptAbsent, keptType, keptProfile, keptTwin},
-		Head: []wire.Member{
+		Head: []engine.Member{
 			need("eventId", "/id", id(EventID).says(ownID)), need("runId", "/runId", id(RunID)).Or(made(unknownRun)), may("nodeId", "/nodeId", id(NodeID).says(ownNode)),
-			need("type", "", wire.Type), need("payload", "", wire.Body),
+			need("type", "", engine.Type), need("payload", "", engine.Body),
 		},
-		Tail: []wire.Member{
-			need("timestamp", "/timestamp", wire.AnyTime(timeForm{}, time.Millisecond)), need("sequence", "/sequence", sequenceForm{}), schemaVersion,
+		Tail: []engine.Member{
+			need("timestamp", "/timestamp", engine.AnyTime(timeForm{}, time.Millisecond)), need("sequence", "/sequence", sequenceForm{}), schemaVersion,
 			may("engineVersion", "", versionForm{engine: true}), may("causationId", "/causationId", id(EventID).says(cause)),
 		},
 		Lack: lack, Pick: pick, Keep: keep, Place: place, Elsewhere: elsewhere,
@@ -221,7 +221,7 @@ func newDocument(p Profile) *document {
 	for i := range table {
 		r := &table[i]
 		r.p, r.payload = p, schemaOf(p, r)
-		line := wire.Row{Type: r.typ, Kind: r.kind, Fields: r.fields, More: r, Reads: p == SchemaV2 && r.legacy || r.reads}
+		line := engine.Row{Type: r.typ, Kind: r.kind, Fields: r.fields, More: r, Reads: p == SchemaV2 && r.legacy || r.reads}
 		if p == SchemaV2 && r.v2 != "" {
 			line.Type = r.v2
 		}
@@ -235,7 +235,7 @@ func newDocument(p Profile) *document {
 		}
 		f.Rows = append(f.Rows, line)
 	}
-	d := &document{Format: wire.New(f), p: p, toolName: "toolName", rows: map[string]*wire.Row{}, others: map[otherForm]*wire.Row{}}
+	d := &document{Format: engine.New(f), p: p, toolName: "toolName", rows: map[string]*engine.Row{}, others: map[otherForm]*engine.Row{}}
 	if p == RFC0002 {
 		d.toolName = "toolId"
 	}
@@ -265,12 +265,12 @@ const (
 // rows returns the document under a profile.
 func rows(p Profile) []row {
 	var (
-		m = func(name, says string, form wire.Form) column {
-			return column{Member: wire.May(name, says, form), p: p}
+		m = func(name, says string, form engine.Form) column {
+			return column{Member: engine.May(name, says, form), p: p}
 		}
 		old      = p != SchemaV2 // the types before version 2
-		json     = wire.Value{}
-		constant = func(text string) wire.Form { return wire.Const(jsonwire.Quote(text)) }
+		json     = engine.Value{}
+		constant = func(text string) engine.Form { return engine.Const(jsonwire.Quote(text)) }
 		content  = textForm{}
 		object   = jsonObject(p)
 		id       = func(f IDForm) textForm { return idForm(p, f) }
@@ -294,16 +294,16 @@ func rows(p Profile) []row {
 		action   = m("action", "answer", actionForm{})
 		asked    = m("interruptId", "interruptId", textForm{}).written().orAlways(madeOf(ofEvent))
 	)
-	breach, amount, decision, ask := wire.Form(textForm{}), wire.Form(json), wire.Form(json), madeJSON("[]")
+	breach, amount, decision, ask := engine.Form(textForm{}), engine.Form(json), engine.Form(json), madeJSON("[]")
 	if p != RFC0002 {
 		ask = madeJSON(`[{"id":"q1","question":"?"}]`)
 		decision = decisionForm{}
-		breach, amount = wire.OneOf(RuleEnum, wire.Full{}, wordsOf(p, "cap.breached", "kind")...), wire.AtLeast(RuleRange, json, 0)
+		breach, amount = engine.OneOf(RuleEnum, engine.Full{}, wordsOf(p, "cap.breached", "kind")...), engine.AtLeast(RuleRange, json, 0)
 	}
 	conversation := m("conversationId", "", keptForm{}).or(made("unknown"))
 	failedNode := m("failedNodeId", "failedNodeId", id(NodeID))
 	approval := tableOf(p)[approvalData]
-	asking := func(name string) wire.Member { return artifact(name).in(approval).Member }
+	asking := func(name string) engine.Member { return artifact(name).in(approval).Member }
 	readAgent := anyAgent
 	readAgent.Reads = true
 	return []row{
@@ -328,7 +328,7 @@ func rows(p Profile) []row {
 			reason, m("context", "context", json),
 		}},
 		{typ: "agent.decided", kind: agentevents.KindAgentDecided, members: []column{
-			agent, m("decision", "decision", json).or(madeJSON("null")), m("confidence", "confidence", wire.Unit(RuleRange, json)),
+			agent, m("decision", "decision", json).or(madeJSON("null")), m("confidence", "confidence", engine.Unit(RuleRange, json)),
 			m("reasoning", "reasoning", text),
 		}},
 		{typ: "runOrchestrator.decided", v2: "orchestrator.decided", kind: agentevents.KindOrchestratorDecided, members: []column{
@@ -384,7 +384,7 @@ func rows(p Profile) []row {
 		}},
 		{typ: "interrupt.requested", of: "clarification", data: clarificationData, kind: agentevents.KindClarificationRequested, reads: old, members: []column{
 			m("kind", "", constant(kindClarification)), m("key", "interruptId", key).or(madeOf(ofEvent)),
-			m("data", "", wire.Object(wire.Need("questions", "questions", questions(p, true)).Or(ask))),
+			m("data", "", engine.Object(engine.Need("questions", "questions", questions(p, true)).Or(ask))),
 		}},
 		{typ: "clarification.resolved", kind: agentevents.KindClarificationResolved, legacy: true, members: []column{
 			node, asked, m("answers", "answers", object).or(madeJSON("{}")), m("answeredBy", "answeredBy", text), anyAgent,
@@ -401,7 +401,7 @@ func rows(p Profile) []row {
 		}},
 		{typ: "interrupt.requested", of: "approval", data: approvalData, kind: agentevents.KindApprovalRequested, reads: old, members: []column{
 			m("kind", "", constant(kindApproval)), m("key", "approvalId", key).or(madeOf(ofEvent)),
-			m("data", "", wire.Object(asking("artifactId"), asking("artifactType"),
+			m("data", "", engine.Object(asking("artifactId"), asking("artifactType"),
 				m("title", "action", textForm{}).orAlways(made(kindApproval)).in(approval).Member, asking("actions"))),
 			m("timeoutMs", "timeoutMs", millis),
 		}},

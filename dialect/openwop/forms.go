@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/agentevents/agentevents"
-	"github.com/agentevents/agentevents/dialect/internal/wire"
+	"github.com/agentevents/agentevents/dialect/internal/engine"
 	"github.com/agentevents/agentevents/internal/facts"
 	"github.com/agentevents/agentevents/internal/jsonwire"
 )
@@ -19,12 +19,12 @@ func made(text string) absent { return madeOf(func(*Encoder) string { return tex
 
 // madeOf returns a function that makes up a text, in the form of the member.
 func madeOf(text func(e *Encoder) string) absent {
-	return func(w *wire.Writer, dst []byte, m *wire.Member) []byte {
+	return func(w *engine.Writer, dst []byte, m *engine.Member) []byte {
 		return appendMended(w, dst, m, text(encoderOf(w)))
 	}
 }
 
-func appendMended(w *wire.Writer, dst []byte, m *wire.Member, s string) []byte {
+func appendMended(w *engine.Writer, dst []byte, m *engine.Member, s string) []byte {
 	if f, ok := m.Form.(mender); ok {
 		s = f.mended(w, m, s)
 	}
@@ -33,7 +33,7 @@ func appendMended(w *wire.Writer, dst []byte, m *wire.Member, s string) []byte {
 
 // madeAgent stands for an agent without an id: the name of its node, if an execution of
 // that identifies it.
-func madeAgent(w *wire.Writer, dst []byte, m *wire.Member) []byte {
+func madeAgent(w *engine.Writer, dst []byte, m *engine.Member) []byte {
 	if w.Ev.NodeRunID == "" {
 		return made(CoreSystem)(w, dst, m)
 	}
@@ -42,7 +42,7 @@ func madeAgent(w *wire.Writer, dst []byte, m *wire.Member) []byte {
 
 // madeJSON returns a function that makes up a value.
 func madeJSON(raw string) absent {
-	return func(_ *wire.Writer, dst []byte, _ *wire.Member) []byte { return append(dst, raw...) }
+	return func(_ *engine.Writer, dst []byte, _ *engine.Member) []byte { return append(dst, raw...) }
 }
 
 var empty = madeJSON(`""`)
@@ -51,7 +51,7 @@ var empty = madeJSON(`""`)
 func ofEvent(e *Encoder) string { return e.eventID }
 
 // demand returns the schema of the member that is written, or nil.
-func demand(w *wire.Writer, m *wire.Member) *facts.Schema {
+func demand(w *engine.Writer, m *engine.Member) *facts.Schema {
 	e := encoderOf(w)
 	of, _, _ := e.row.object(e.p, w.At()).Member(m.Name)
 	return of.Whole()
@@ -59,7 +59,7 @@ func demand(w *wire.Writer, m *wire.Member) *facts.Schema {
 
 // A mender is a form that writes only texts of a certain form.
 type mender interface {
-	mended(w *wire.Writer, m *wire.Member, text string) string
+	mended(w *engine.Writer, m *engine.Member, text string) string
 }
 
 // idForm is an id. One that does not have the profile's form is normalised.
@@ -71,14 +71,14 @@ func idForm(p Profile, form IDForm) textForm {
 	return f
 }
 
-func normalizing(form IDForm) func(w *wire.Writer, m *wire.Member, id string) string {
-	return func(w *wire.Writer, _ *wire.Member, id string) string { return normalized(w, form, id) }
+func normalizing(form IDForm) func(w *engine.Writer, m *engine.Member, id string) string {
+	return func(w *engine.Writer, _ *engine.Member, id string) string { return normalized(w, form, id) }
 }
 
 // normalized returns an id in the form of the profile. The schemas' forms of an agent's id differ
 // by place, but an agent has one id everywhere. It has the form of a handoff, which is legal in
 // every place. Lines of SchemaV2 keep a shorter id in places that allow it.
-func normalized(w *wire.Writer, form IDForm, id string) string {
+func normalized(w *engine.Writer, form IDForm, id string) string {
 	e := encoderOf(w)
 	if form == AgentID && (len(id) > 2 || !ofV2(w)) {
 		form = HandoffID
@@ -87,16 +87,16 @@ func normalized(w *wire.Writer, form IDForm, id string) string {
 }
 
 // says returns the form of an id whose value on the line may differ from the event's.
-func (f textForm) says(say func(w *wire.Writer, m *wire.Member, id string) string) textForm {
+func (f textForm) says(say func(w *engine.Writer, m *engine.Member, id string) string) textForm {
 	f.say = say
 	return f
 }
 
 // ownID is the id of the event, or one that is made up.
-func ownID(w *wire.Writer, _ *wire.Member, _ string) string { return encoderOf(w).eventID }
+func ownID(w *engine.Writer, _ *engine.Member, _ string) string { return encoderOf(w).eventID }
 
 // ownNode is the node of the event, unless the line had it only in its payload.
-func ownNode(w *wire.Writer, _ *wire.Member, _ string) string {
+func ownNode(w *engine.Writer, _ *engine.Member, _ string) string {
 	e := encoderOf(w)
 	if slices.Contains(e.k.absent, "/nodeId") && e.payloadNode() {
 		return ""
@@ -106,7 +106,7 @@ func ownNode(w *wire.Writer, _ *wire.Member, _ string) string {
 
 // cause is the cause of the event. For a return it is the event of its call, if the
 // log has it.
-func cause(w *wire.Writer, _ *wire.Member, id string) string {
+func cause(w *engine.Writer, _ *engine.Member, id string) string {
 	e := encoderOf(w)
 	p, ok := w.Ev.Payload.(*agentevents.ToolReturned)
 	if !ok || w.Whole {
@@ -119,7 +119,7 @@ func cause(w *wire.Writer, _ *wire.Member, id string) string {
 }
 
 // calledTool is the tool of a return: its call has it, if the log has the call.
-func calledTool(w *wire.Writer, _ *wire.Member, id string) string {
+func calledTool(w *engine.Writer, _ *engine.Member, id string) string {
 	e := encoderOf(w)
 	p, ok := w.Ev.Payload.(*agentevents.ToolReturned)
 	if !ok || w.Whole {
@@ -134,16 +134,16 @@ func calledTool(w *wire.Writer, _ *wire.Member, id string) string {
 
 // A textForm is a text.
 type textForm struct {
-	wire.Value
+	engine.Value
 	spell bool // the decoder notes an empty one: the field cannot tell it from an absent one
 	// say returns the line's text for a text of the event, or "". mend returns a text in the form
 	// of the profile, or "". Both may be nil.
-	say, mend func(w *wire.Writer, m *wire.Member, text string) string
+	say, mend func(w *engine.Writer, m *engine.Member, text string) string
 }
 
 var text = textForm{spell: true}
 
-func (f textForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte, bool) {
+func (f textForm) Append(w *engine.Writer, dst []byte, m *engine.Member, at any) ([]byte, bool) {
 	v := *at.(*string)
 	if f.say != nil {
 		v = f.say(w, m, v)
@@ -154,14 +154,14 @@ func (f textForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]
 	return jsonwire.AppendString(dst, v), true
 }
 
-func (f textForm) mended(w *wire.Writer, m *wire.Member, text string) string {
+func (f textForm) mended(w *engine.Writer, m *engine.Member, text string) string {
 	if f.mend == nil || text == "" {
 		return text
 	}
 	return f.mend(w, m, text)
 }
 
-func (f textForm) Parse(r *wire.Reader, at any) error {
+func (f textForm) Parse(r *engine.Reader, at any) error {
 	err := f.Value.Parse(r, at)
 	if err == nil && f.spell && *at.(*string) == "" {
 		decoderOf(r).spell(r)
@@ -170,10 +170,10 @@ func (f textForm) Parse(r *wire.Reader, at any) error {
 }
 
 // wordForm is an optional word. The schemas allow only the words of a list.
-func wordForm(p Profile) wire.Form {
+func wordForm(p Profile) engine.Form {
 	f := text
 	if p != RFC0002 {
-		f.mend = func(w *wire.Writer, m *wire.Member, text string) string {
+		f.mend = func(w *engine.Writer, m *engine.Member, text string) string {
 			if !slices.Contains(demand(w, m).Words, text) {
 				return ""
 			}
@@ -184,26 +184,26 @@ func wordForm(p Profile) wire.Form {
 }
 
 // shortForm is a text of limited length under SchemaV2.
-func shortForm(p Profile) wire.Form {
+func shortForm(p Profile) engine.Form {
 	if p != SchemaV2 {
 		return text
 	}
-	return textForm{spell: true, mend: func(w *wire.Writer, m *wire.Member, text string) string {
+	return textForm{spell: true, mend: func(w *engine.Writer, m *engine.Member, text string) string {
 		return text[:jsonwire.FirstCharacters(text, demand(w, m).High)]
 	}}
 }
 
 // jsonObject is raw JSON that must be an object under the schemas.
-func jsonObject(p Profile) wire.Form {
+func jsonObject(p Profile) engine.Form {
 	if p == RFC0002 {
-		return wire.Value{}
+		return engine.Value{}
 	}
 	return objectForm{}
 }
 
-type objectForm struct{ wire.Value }
+type objectForm struct{ engine.Value }
 
-func (f objectForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte, bool) {
+func (f objectForm) Append(w *engine.Writer, dst []byte, m *engine.Member, at any) ([]byte, bool) {
 	mark := len(dst)
 	dst, said := f.Value.Append(w, dst, m, at)
 	if said && dst[mark] != '{' {
@@ -213,7 +213,7 @@ func (f objectForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) (
 }
 
 // countFrom is a whole number that must not be below low.
-func countFrom(low int) wire.Form { return wire.AtLeast(RuleRange, wire.Whole{}, low) }
+func countFrom(low int) engine.Form { return engine.AtLeast(RuleRange, engine.Whole{}, low) }
 
 // sequence reads a whole number from 0. 3.0 is one too.
 func sequence(s *jsonwire.Scanner) (uint64, error) {
@@ -227,11 +227,11 @@ func sequence(s *jsonwire.Scanner) (uint64, error) {
 }
 
 // millis is a duration in whole milliseconds.
-var millis = wire.AtLeast(RuleRange, millisForm{}, 0)
+var millis = engine.AtLeast(RuleRange, millisForm{}, 0)
 
-type millisForm struct{ wire.Value }
+type millisForm struct{ engine.Value }
 
-func (f millisForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte, bool) {
+func (f millisForm) Append(w *engine.Writer, dst []byte, m *engine.Member, at any) ([]byte, bool) {
 	if w.Whole {
 		return f.Value.Append(w, dst, m, at)
 	}
@@ -241,14 +241,14 @@ func (f millisForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) (
 
 // neverBegan reports whether a return has no duration: under the schemas, if the call
 // never began.
-func neverBegan(w *wire.Writer) bool {
+func neverBegan(w *engine.Writer) bool {
 	return encoderOf(w).p != RFC0002 && refused(w.Ev.Payload.(*agentevents.ToolReturned).Status)
 }
 
 // A statusForm is the status of a return, if it is more precise than the error.
 type statusForm struct{ textForm }
 
-func (statusForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte, bool) {
+func (statusForm) Append(w *engine.Writer, dst []byte, m *engine.Member, at any) ([]byte, bool) {
 	derived := derivedStatus(w.Ev.Payload.(*agentevents.ToolReturned))
 	status := agentevents.ToolStatus(*at.(*string))
 	switch {
@@ -277,10 +277,10 @@ func refused(status agentevents.ToolStatus) bool {
 }
 
 // failed reports whether a return has an error, which takes the place of the result.
-func failed(w *wire.Writer) bool { return w.Ev.Payload.(*agentevents.ToolReturned).Error.OK }
+func failed(w *engine.Writer) bool { return w.Ev.Payload.(*agentevents.ToolReturned).Error.OK }
 
 // madeArguments stands for arguments. The RFC wants them unless there is a hash.
-func madeArguments(w *wire.Writer, dst []byte, m *wire.Member) []byte {
+func madeArguments(w *engine.Writer, dst []byte, m *engine.Member) []byte {
 	e := encoderOf(w)
 	if e.p != RFC0002 || w.Ev.Payload.(*agentevents.ToolCalled).ArgsHash != "" {
 		return dst
@@ -289,14 +289,14 @@ func madeArguments(w *wire.Writer, dst []byte, m *wire.Member) []byte {
 }
 
 // counted stands for the index of a delta.
-func counted(w *wire.Writer, dst []byte, _ *wire.Member) []byte {
+func counted(w *engine.Writer, dst []byte, _ *engine.Member) []byte {
 	return jsonwire.AppendInt(dst, int64(encoderOf(w).indexOf(w.Ev, w.Ev.Payload.(*agentevents.AgentReasoningDelta)).next))
 }
 
 // An indexForm is the index of a delta.
-type indexForm struct{ wire.Form }
+type indexForm struct{ engine.Form }
 
-func (f indexForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte, bool) {
+func (f indexForm) Append(w *engine.Writer, dst []byte, m *engine.Member, at any) ([]byte, bool) {
 	p := w.Ev.Payload.(*agentevents.AgentReasoningDelta)
 	shift := encoderOf(w).indexOf(w.Ev, p).shift
 	if w.Whole || shift == 0 || !p.Index.OK || own(w.Ev, w.Type()) {
@@ -306,7 +306,7 @@ func (f indexForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([
 }
 
 // madeWorkflow stands for the workflow of a run.
-func madeWorkflow(w *wire.Writer, dst []byte, _ *wire.Member) []byte {
+func madeWorkflow(w *engine.Writer, dst []byte, _ *engine.Member) []byte {
 	return jsonwire.AppendString(dst,
 		normalized(w, WorkflowID, cmp.Or(w.Ev.Payload.(*agentevents.RunStarted).Name, "unknown")))
 }
@@ -314,7 +314,7 @@ func madeWorkflow(w *wire.Writer, dst []byte, _ *wire.Member) []byte {
 // errorObject is an error. Its code has two names: code, and in the ErrorEnvelope, which
 // the RFC has for the error of a tool, error. Readers take both. A line of the RFC keeps
 // the name that it has.
-func errorObject(p Profile, envelope bool) wire.Form {
+func errorObject(p Profile, envelope bool) engine.Form {
 	code, message := errorText{textForm{spell: true}}, errorText{}
 	silence := empty
 	if p != RFC0002 { // the message must not be empty
@@ -324,18 +324,18 @@ func errorObject(p Profile, envelope bool) wire.Form {
 	if envelope {
 		name, other = other, name
 	}
-	word := wire.Need(name, "code", code).As(other).Or(made(unknownError))
+	word := engine.Need(name, "code", code).As(other).Or(made(unknownError))
 	word.Loose = true
-	return wire.Object(word, wire.Need("message", "message", message).Or(silence),
-		wire.May("details", "details", jsonObject(p)),
-		wire.Member{Name: "retryable", Fields: "retryable", Loose: p == RFC0002})
+	return engine.Object(word, engine.Need("message", "message", message).Or(silence),
+		engine.May("details", "details", jsonObject(p)),
+		engine.Member{Name: "retryable", Fields: "retryable", Loose: p == RFC0002})
 }
 
 // An errorText is the code or the message of an error.
 type errorText struct{ textForm }
 
 // Missed notes that the error lacks it, by any name.
-func (errorText) Missed(r *wire.Reader, _ any) {
+func (errorText) Missed(r *engine.Reader, _ any) {
 	d := decoderOf(r)
 	d.absent = append(d.absent, r.Pointer())
 }
@@ -354,7 +354,7 @@ func errorOf(p agentevents.Payload) *agentevents.ErrorInfo {
 }
 
 // noError reports whether the line of a failed node has no error.
-func noError(w *wire.Writer) bool {
+func noError(w *engine.Writer) bool {
 	e := encoderOf(w)
 	return e.p == RFC0002 && slices.Contains(e.k.absent, "/payload/error") &&
 		*errorOf(w.Ev.Payload) == (agentevents.ErrorInfo{})
@@ -363,7 +363,7 @@ func noError(w *wire.Writer) bool {
 // A refForm is an AgentRef. It keeps its extra members itself.
 type refForm struct{ p Profile }
 
-func (f refForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte, bool) {
+func (f refForm) Append(w *engine.Writer, dst []byte, m *engine.Member, at any) ([]byte, bool) {
 	v := *at.(*agentevents.AgentRef)
 	e := encoderOf(w)
 	if v.AgentID == "" && m.Need {
@@ -391,7 +391,7 @@ func (f refForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]b
 	return append(dst, '}'), true
 }
 
-func (f refForm) Parse(r *wire.Reader, at any) error {
+func (f refForm) Parse(r *engine.Reader, at any) error {
 	return agentRef(&r.S, at.(*agentevents.AgentRef))
 }
 
@@ -444,9 +444,9 @@ func handing(e *Encoder) string { return cmp.Or(e.w.Ev.AgentID, CoreSystem) }
 
 // A handsOver is the acting agent of a handoff. The line names it apart only if
 // another agent hands over.
-type handsOver struct{ wire.Value }
+type handsOver struct{ engine.Value }
 
-func (handsOver) AppendMembers(w *wire.Writer, dst []byte) []byte {
+func (handsOver) AppendMembers(w *engine.Writer, dst []byte) []byte {
 	e, id, from := encoderOf(w), w.Ev.AgentID, w.Ev.Payload.(*agentevents.AgentHandoff).From.AgentID
 	nobody := from == "" && e.p == RFC0002 && slices.Contains(e.k.absent, "/payload/from")
 	open := e.p != SchemaV2
@@ -462,10 +462,10 @@ func (handsOver) AppendMembers(w *wire.Writer, dst []byte) []byte {
 // kept.
 type apart struct {
 	read func(d *Decoder) *string // where the decoder remembers it
-	own  func(w *wire.Writer, dst []byte) []byte
+	own  func(w *engine.Writer, dst []byte) []byte
 }
 
-func (f apart) Append(w *wire.Writer, dst []byte, m *wire.Member, _ any) ([]byte, bool) {
+func (f apart) Append(w *engine.Writer, dst []byte, m *engine.Member, _ any) ([]byte, bool) {
 	kept := w.Kept(m.Name)
 	if isText(kept) && (encoderOf(w).p == RFC0002 || demand(w, m).Fits(kept)) {
 		w.Use(m.Name)
@@ -475,12 +475,12 @@ func (f apart) Append(w *wire.Writer, dst []byte, m *wire.Member, _ any) ([]byte
 	return own, len(own) > len(dst)
 }
 
-func (f apart) Parse(r *wire.Reader, _ any) error {
-	return wire.Value{}.Parse(r, f.read(decoderOf(r)))
+func (f apart) Parse(r *engine.Reader, _ any) error {
+	return engine.Value{}.Parse(r, f.read(decoderOf(r)))
 }
 
 // nodeForm is the node in a payload. It also stands in the envelope.
-var nodeForm = apart{func(d *Decoder) *string { return &d.node }, func(w *wire.Writer, dst []byte) []byte {
+var nodeForm = apart{func(d *Decoder) *string { return &d.node }, func(w *engine.Writer, dst []byte) []byte {
 	id := encoderOf(w).nodeID
 	if id == "" {
 		return dst
@@ -491,14 +491,14 @@ var nodeForm = apart{func(d *Decoder) *string { return &d.node }, func(w *wire.W
 // A timeForm is the time of the event.
 type timeForm struct{}
 
-func (timeForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte, bool) {
+func (timeForm) Append(w *engine.Writer, dst []byte, m *engine.Member, at any) ([]byte, bool) {
 	if !agentevents.TimeKnown(*at.(*time.Time)) && encoderOf(w).lacked(w, m) {
 		return dst, false
 	}
 	return w.Times.Append(dst, w.Time()), true
 }
 
-func (timeForm) Parse(r *wire.Reader, at any) (err error) {
+func (timeForm) Parse(r *engine.Reader, at any) (err error) {
 	start := r.S
 	if *at.(*time.Time), err = r.Times.Time(&r.S); err == nil {
 		return nil
@@ -527,7 +527,7 @@ func upperTime(s jsonwire.Scanner) (upper jsonwire.Scanner, ok bool) {
 // numbers.
 type sequenceForm struct{}
 
-func (sequenceForm) Append(w *wire.Writer, dst []byte, _ *wire.Member, at any) ([]byte, bool) {
+func (sequenceForm) Append(w *engine.Writer, dst []byte, _ *engine.Member, at any) ([]byte, bool) {
 	e := encoderOf(w)
 	shift, _ := e.shift.Use(w.Ev.RunID)
 	if e.returned {
@@ -539,7 +539,7 @@ func (sequenceForm) Append(w *wire.Writer, dst []byte, _ *wire.Member, at any) (
 	return jsonwire.AppendUint(dst, *at.(*uint64)+shift), true
 }
 
-func (sequenceForm) Parse(r *wire.Reader, at any) (err error) {
+func (sequenceForm) Parse(r *engine.Reader, at any) (err error) {
 	*at.(*uint64), err = sequence(&r.S)
 	return err
 }
@@ -550,7 +550,7 @@ type versionForm struct {
 	engine bool
 }
 
-func (f versionForm) Parse(r *wire.Reader, at any) error {
+func (f versionForm) Parse(r *engine.Reader, at any) error {
 	s := r.S
 	if k := s.Kind(); k != '0' && (k != '"' || !f.engine) {
 		_, err := r.S.Uint()

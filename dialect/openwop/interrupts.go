@@ -9,7 +9,7 @@ import (
 
 	"github.com/agentevents/agentevents"
 	"github.com/agentevents/agentevents/dialect"
-	"github.com/agentevents/agentevents/dialect/internal/wire"
+	"github.com/agentevents/agentevents/dialect/internal/engine"
 	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
@@ -117,12 +117,12 @@ func look(line, typ, asked string) string {
 // A detailsForm is the details of a suspension: all members of the payload that no
 // other field has. The schemas put two of them first.
 type detailsForm struct {
-	wire.Value
+	engine.Value
 	p     Profile
 	first bool
 }
 
-func (f detailsForm) AppendMembers(w *wire.Writer, dst []byte) []byte {
+func (f detailsForm) AppendMembers(w *engine.Writer, dst []byte) []byte {
 	has := false
 	for name, raw := range jsonwire.Members(f.object(w, w.Ev.Payload.(*agentevents.NodeSuspended).Details)) {
 		if first := name == "interruptId" || name == "kind"; first != f.first {
@@ -141,7 +141,7 @@ func (f detailsForm) AppendMembers(w *wire.Writer, dst []byte) []byte {
 }
 
 // object returns the details as an object, or "".
-func (f detailsForm) object(w *wire.Writer, raw agentevents.JSON) string {
+func (f detailsForm) object(w *engine.Writer, raw agentevents.JSON) string {
 	if raw == "" {
 		return ""
 	}
@@ -161,7 +161,7 @@ func (f detailsForm) object(w *wire.Writer, raw agentevents.JSON) string {
 
 // detail returns a detail in the profile's form. It reports false for one that the
 // line has no place for.
-func (f detailsForm) detail(w *wire.Writer, name, raw string) (string, bool) {
+func (f detailsForm) detail(w *engine.Writer, name, raw string) (string, bool) {
 	payload := encoderOf(w).row.payload
 	switch id := jsonwire.Text(raw); {
 	case f.p != RFC0002 && name == "interruptId" && id != "":
@@ -180,21 +180,21 @@ func (f detailsForm) detail(w *wire.Writer, name, raw string) (string, bool) {
 }
 
 // Parse is never called: the decoder collects the details.
-func (detailsForm) Parse(*wire.Reader, any) error { return nil }
+func (detailsForm) Parse(*engine.Reader, any) error { return nil }
 
 // questions is a list of questions. Under the schemas, questions of an interrupt have no empty
 // texts.
-func questions(p Profile, interrupt bool) wire.Form {
-	id, text := wire.Need("id", "id", wire.Full{}), wire.Need("question", "question", wire.Full{})
+func questions(p Profile, interrupt bool) engine.Form {
+	id, text := engine.Need("id", "id", engine.Full{}), engine.Need("question", "question", engine.Full{})
 	if interrupt && p != RFC0002 {
 		id.Form, text.Form = textForm{}, textForm{}
 		id, text = id.Or(madeQuestionID), text.Or(made(unknownQuestion))
 	}
-	return wire.List[agentevents.Question](id, text, wire.May("schema", "schema", jsonObject(p)))
+	return engine.List[agentevents.Question](id, text, engine.May("schema", "schema", jsonObject(p)))
 }
 
 // madeQuestionID numbers a question without an id.
-func madeQuestionID(w *wire.Writer, dst []byte, _ *wire.Member) []byte {
+func madeQuestionID(w *engine.Writer, dst []byte, _ *engine.Member) []byte {
 	i, _ := strconv.Atoi(w.At()[strings.LastIndexByte(w.At(), '/')+1:])
 	return jsonwire.AppendString(dst, "q"+strconv.Itoa(i+1))
 }
@@ -208,7 +208,7 @@ func newKeyForm() keyForm {
 	return keyForm{textForm{mend: normalizing(InterruptID)}}
 }
 
-func (f keyForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte, bool) {
+func (f keyForm) Append(w *engine.Writer, dst []byte, m *engine.Member, at any) ([]byte, bool) {
 	if utf8.RuneCountInString(*at.(*string)) <= maxKey {
 		f.mend = nil // a key need not be an id
 	}
@@ -219,7 +219,7 @@ func (f keyForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]b
 // lines of the question have, or a gate.
 type answerForm struct{ textForm }
 
-func (f answerForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte, bool) {
+func (f answerForm) Append(w *engine.Writer, dst []byte, m *engine.Member, at any) ([]byte, bool) {
 	e, id, kept := encoderOf(w), *at.(*string), jsonwire.Text(w.Use(m.Name))
 	q := e.open.of(w.Ev, id)
 	switch {
@@ -247,7 +247,7 @@ type artifactForm struct {
 }
 
 // Append appends the value that is kept for either form of an interrupt, or a made-up one.
-func (f artifactForm) Append(w *wire.Writer, dst []byte, m *wire.Member, _ any) ([]byte, bool) {
+func (f artifactForm) Append(w *engine.Writer, dst []byte, m *engine.Member, _ any) ([]byte, bool) {
 	e := encoderOf(w)
 	kept := w.KeptAt(w.At(), f.name, true)
 	if kept == "" {
@@ -299,7 +299,7 @@ func mendedActions(raw string, legal []string) string {
 	return `["` + strings.Join(words, `","`) + `"]`
 }
 
-func (f artifactForm) Parse(r *wire.Reader, _ any) error {
+func (f artifactForm) Parse(r *engine.Reader, _ any) error {
 	raw, err := r.S.Raw()
 	if err == nil {
 		keep(r, f.name, raw)
@@ -312,7 +312,7 @@ func (f artifactForm) Parse(r *wire.Reader, _ any) error {
 // of the event is kept.
 type actionForm struct{ keptForm }
 
-func (f actionForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte, bool) {
+func (f actionForm) Append(w *engine.Writer, dst []byte, m *engine.Member, at any) ([]byte, bool) {
 	word := *at.(*string)
 	if word == "" {
 		return f.keptForm.Append(w, dst, m, at)
@@ -324,16 +324,16 @@ func (f actionForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) (
 	return append(dst, said...), true
 }
 
-func (f actionForm) Parse(r *wire.Reader, at any) error {
+func (f actionForm) Parse(r *engine.Reader, at any) error {
 	s := r.S
 	if raw, err := s.Raw(); err != nil || telling(jsonwire.Text(raw), verdictOf(r.Ev.Payload)) == "" {
 		return f.keptForm.Parse(r, at)
 	}
-	return wire.Value{}.Parse(r, at)
+	return engine.Value{}.Parse(r, at)
 }
 
 // toldApart reports whether a member without a field has the words of the person who answers.
-func toldApart(w *wire.Writer) bool {
+func toldApart(w *engine.Writer) bool {
 	var own string
 	switch p := w.Ev.Payload.(type) {
 	case *agentevents.ApprovalGranted:

@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/agentevents/agentevents"
-	"github.com/agentevents/agentevents/dialect/internal/wire"
+	"github.com/agentevents/agentevents/dialect/internal/engine"
 	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
@@ -60,13 +60,13 @@ func texts(list string) (all []string) {
 func (e *Encoder) same() bool { return e.k.profile == e.p.String() }
 
 // spelled reports whether the line had the member although it could be left out.
-func (e *Encoder) spelled(w *wire.Writer, m *wire.Member) bool {
+func (e *Encoder) spelled(w *engine.Writer, m *engine.Member) bool {
 	return len(e.k.spelled) > 0 && slices.Contains(e.k.spelled, w.At()+"/"+m.Name)
 }
 
 // lacked reports whether the line lacked the member and may do so again. Only RFC0002
 // allows that: no schema describes it.
-func (e *Encoder) lacked(w *wire.Writer, m *wire.Member) bool {
+func (e *Encoder) lacked(w *engine.Writer, m *engine.Member) bool {
 	return e.p == RFC0002 && slices.Contains(e.k.absent, w.At()+"/"+m.Name)
 }
 
@@ -91,7 +91,7 @@ func (e *Encoder) leaves(name string) bool {
 }
 
 // lack appends the value of a member that the event lacks, if the line decides it.
-func lack(w *wire.Writer, dst []byte, m *wire.Member) ([]byte, bool) {
+func lack(w *engine.Writer, dst []byte, m *engine.Member) ([]byte, bool) {
 	e := encoderOf(w)
 	if e.k.raw == "" {
 		return dst, false // as mostly
@@ -106,7 +106,7 @@ func lack(w *wire.Writer, dst []byte, m *wire.Member) ([]byte, bool) {
 }
 
 // place reports whether an extra member has a place in the object that is written.
-func place(w *wire.Writer, m *wire.Member, from, name, raw string) bool {
+func place(w *engine.Writer, m *engine.Member, from, name, raw string) bool {
 	e, at, r := encoderOf(w), w.At(), encoderOf(w).row
 	switch {
 	case m != nil && !m.Loose, !e.same() && r.object(e.p, at).Refuses(name),
@@ -122,7 +122,7 @@ func place(w *wire.Writer, m *wire.Member, from, name, raw string) bool {
 
 // elsewhere returns the object of the other form of an interrupt whose extra members
 // may stand in the one that is written.
-func elsewhere(w *wire.Writer) string {
+func elsewhere(w *engine.Writer) string {
 	if rest, data := strings.CutPrefix(w.At(), "/payload/data"); data {
 		return "/payload" + rest
 	}

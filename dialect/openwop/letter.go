@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/agentevents/agentevents"
-	"github.com/agentevents/agentevents/dialect/internal/wire"
+	"github.com/agentevents/agentevents/dialect/internal/engine"
 	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
@@ -57,7 +57,7 @@ func (d *Decoder) checkLoose(r *runState) *agentevents.RuleError {
 	switch p := ev.Payload.(type) {
 	case *agentevents.AgentReasoningDelta:
 		if p.BlockID == "" && !slices.ContainsFunc(r.loose, own) {
-			r.loose = wire.Limited(r.loose, looseBlock{agentID: strings.Clone(ev.AgentID), node: strings.Clone(ev.NodeID)})
+			r.loose = engine.Limited(r.loose, looseBlock{agentID: strings.Clone(ev.AgentID), node: strings.Clone(ev.NodeID)})
 		}
 		return nil
 	case *agentevents.AgentReasoned:

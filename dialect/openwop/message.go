@@ -7,7 +7,7 @@ import (
 
 	"github.com/agentevents/agentevents"
 	"github.com/agentevents/agentevents/dialect"
-	"github.com/agentevents/agentevents/dialect/internal/wire"
+	"github.com/agentevents/agentevents/dialect/internal/engine"
 	"github.com/agentevents/agentevents/dialect/openwop/internal/schemas"
 	"github.com/agentevents/agentevents/internal/facts"
 	"github.com/agentevents/agentevents/internal/jsonwire"
@@ -60,7 +60,7 @@ const (
 // the others.
 type keptForm struct{}
 
-func (keptForm) Append(w *wire.Writer, dst []byte, m *wire.Member, _ any) ([]byte, bool) {
+func (keptForm) Append(w *engine.Writer, dst []byte, m *engine.Member, _ any) ([]byte, bool) {
 	raw, e := w.Use(m.Name), encoderOf(w)
 	if raw != "" && e.p != RFC0002 && !e.same() && !demand(w, m).Fits(raw) {
 		raw = ""
@@ -68,7 +68,7 @@ func (keptForm) Append(w *wire.Writer, dst []byte, m *wire.Member, _ any) ([]byt
 	return append(dst, raw...), raw != ""
 }
 
-func (keptForm) Parse(r *wire.Reader, _ any) error {
+func (keptForm) Parse(r *engine.Reader, _ any) error {
 	raw, err := r.S.Raw()
 	if err == nil {
 		r.KeepAs(raw)
@@ -78,7 +78,7 @@ func (keptForm) Parse(r *wire.Reader, _ any) error {
 }
 
 // see notes a member without a field whose form is not the one that a schema declares.
-func (d *Decoder) see(r *wire.Reader, raw string) {
+func (d *Decoder) see(r *engine.Reader, raw string) {
 	p, at := d.o.Profile, r.Pointer()
 	if d.odd != nil || p == RFC0002 {
 		return
@@ -92,7 +92,7 @@ func (d *Decoder) see(r *wire.Reader, raw string) {
 // A messageForm is a message. The schemas change the ids of its agents.
 type messageForm struct{}
 
-func (messageForm) Append(w *wire.Writer, dst []byte, _ *wire.Member, at any) ([]byte, bool) {
+func (messageForm) Append(w *engine.Writer, dst []byte, _ *engine.Member, at any) ([]byte, bool) {
 	e, was := encoderOf(w), at.(*agentevents.ConversationMessage)
 	e.msg = *was
 	m := &e.msg
@@ -108,7 +108,7 @@ func (messageForm) Append(w *wire.Writer, dst []byte, _ *wire.Member, at any) ([
 	return dst, true
 }
 
-func (messageForm) Parse(r *wire.Reader, at any) error {
+func (messageForm) Parse(r *engine.Reader, at any) error {
 	start := r.S.Offset()
 	raw, err := r.S.Raw()
 	if err != nil {
@@ -124,7 +124,7 @@ func (messageForm) Parse(r *wire.Reader, at any) error {
 // A turnForm is a message that is the turn of a conversation.
 type turnForm struct{ messageForm }
 
-func (f turnForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte, bool) {
+func (f turnForm) Append(w *engine.Writer, dst []byte, m *engine.Member, at any) ([]byte, bool) {
 	mark := len(dst)
 	dst, said := f.messageForm.Append(w, dst, m, at)
 	e := encoderOf(w)
@@ -142,7 +142,7 @@ func (f turnForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]
 
 // shapedTurn returns a turn in the form of SchemaV2: without the members that it has no place
 // for, and with those that it requires.
-func shapedTurn(w *wire.Writer, turn *facts.Schema, raw string) string {
+func shapedTurn(w *engine.Writer, turn *facts.Schema, raw string) string {
 	e := encoderOf(w)
 	if !jsonwire.IsObject(raw) {
 		return raw
@@ -168,7 +168,7 @@ func shapedTurn(w *wire.Writer, turn *facts.Schema, raw string) string {
 	return raw
 }
 
-func (f turnForm) Parse(r *wire.Reader, at any) error {
+func (f turnForm) Parse(r *engine.Reader, at any) error {
 	s := r.S
 	err := f.messageForm.Parse(r, at)
 	if err == nil {
@@ -185,7 +185,7 @@ const (
 )
 
 // reducerForm is how the message is applied.
-var reducerForm = apart{func(d *Decoder) *string { return &d.reducer }, func(w *wire.Writer, dst []byte) []byte {
+var reducerForm = apart{func(d *Decoder) *string { return &d.reducer }, func(w *engine.Writer, dst []byte) []byte {
 	if encoderOf(w).p == RFC0002 {
 		return jsonwire.AppendString(dst, reducerRFC)
 	}
@@ -193,7 +193,7 @@ var reducerForm = apart{func(d *Decoder) *string { return &d.reducer }, func(w *
 }}
 
 // writtenAt is the time of the message, usually equal to the event's.
-var writtenAt = apart{func(d *Decoder) *string { return &d.writtenAt }, func(w *wire.Writer, dst []byte) []byte {
+var writtenAt = apart{func(d *Decoder) *string { return &d.writtenAt }, func(w *engine.Writer, dst []byte) []byte {
 	return jsonwire.AppendTime(dst, w.Time())
 }}
 

@@ -7,7 +7,7 @@ import (
 
 	"github.com/agentevents/agentevents"
 	"github.com/agentevents/agentevents/dialect"
-	"github.com/agentevents/agentevents/dialect/internal/wire"
+	"github.com/agentevents/agentevents/dialect/internal/engine"
 	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
@@ -16,9 +16,9 @@ import (
 type lined struct {
 	begun, ended bool
 	orchestrator string
-	nodes        wire.Recent[string, nodeState]
-	running      wire.Recent[string, string] // executions of nodes that run
-	names        wire.Recent[string, string] // nodes that stand for executions beside another one
+	nodes        engine.Recent[string, nodeState]
+	running      engine.Recent[string, string] // executions of nodes that run
+	names        engine.Recent[string, string] // nodes that stand for executions beside another one
 	blocks       []openBlock
 }
 
@@ -42,7 +42,7 @@ func own(ev *agentevents.Event, typ string) bool {
 
 // order fits the event that is written into the order of the lines: it changes events that a strict
 // reader would refuse.
-func (e *Encoder) order(w *wire.Writer, typ string) error {
+func (e *Encoder) order(w *engine.Writer, typ string) error {
 	used, _ := w.Ev.Payload.(*agentevents.UsageObserved)
 	if used != nil && (used.Cumulative || used.Partial) { // readers add the lines up
 		return outOfOrder(string(agentevents.KindUsageObserved) +
@@ -92,7 +92,7 @@ func (e *Encoder) order(w *wire.Writer, typ string) error {
 }
 
 // otherNode writes the event as one of another node.
-func (e *Encoder) otherNode(w *wire.Writer, name string) {
+func (e *Encoder) otherNode(w *engine.Writer, name string) {
 	if e.nodeID != "" {
 		e.nodeID = name
 	}
@@ -137,7 +137,7 @@ func (e *Encoder) place(ev *agentevents.Event) {
 		}
 	case *agentevents.AgentReasoningDelta:
 		if b := (openBlock{e.agentOf(ev), p.BlockID}); p.BlockID != "" && !slices.Contains(r.blocks, b) {
-			r.blocks = wire.Limited(r.blocks, openBlock{strings.Clone(b.agentID), strings.Clone(b.blockID)})
+			r.blocks = engine.Limited(r.blocks, openBlock{strings.Clone(b.agentID), strings.Clone(b.blockID)})
 		}
 	case *agentevents.AgentReasoned:
 		if i := slices.Index(r.blocks, openBlock{e.agentOf(ev), p.BlockID}); i >= 0 {

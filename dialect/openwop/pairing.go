@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/agentevents/agentevents"
-	"github.com/agentevents/agentevents/dialect/internal/wire"
+	"github.com/agentevents/agentevents/dialect/internal/engine"
 	"github.com/agentevents/agentevents/internal/endword"
 	"github.com/agentevents/agentevents/internal/jsonwire"
 )
@@ -222,7 +222,7 @@ func (o *interrupts) ask(ev *agentevents.Event, id, kind string, form lineForm) 
 			break
 		}
 	}
-	o.asked = wire.Limited(o.asked, q)
+	o.asked = engine.Limited(o.asked, q)
 }
 
 func (q *question) join(key, interruptID string) {
@@ -266,7 +266,7 @@ func (o *interrupts) suspend(ev *agentevents.Event, details string) {
 		at(func(q *question) bool { return q.interruptID == "" && (s.key == "" || q.key == "") }) {
 		return
 	}
-	o.suspended = wire.Limited(o.suspended,
+	o.suspended = engine.Limited(o.suspended,
 		joint{strings.Clone(s.runID), strings.Clone(s.nodeID), strings.Clone(s.key), strings.Clone(s.interruptID)})
 }
 

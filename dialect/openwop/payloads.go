@@ -5,7 +5,7 @@ import (
 
 	"github.com/agentevents/agentevents"
 	"github.com/agentevents/agentevents/dialect"
-	"github.com/agentevents/agentevents/dialect/internal/wire"
+	"github.com/agentevents/agentevents/dialect/internal/engine"
 	"github.com/agentevents/agentevents/internal/facts"
 	"github.com/agentevents/agentevents/internal/jsonwire"
 )
@@ -30,7 +30,7 @@ func brokenPayload(p Profile, of *facts.Schema, raw string) *agentevents.RuleErr
 // shaped returns a payload in the form of the schema. It reports false if that
 // needs a member that the payload lacks. A payload that was read under the same
 // profile stays as it is, even if it breaks the profile.
-func (e *Encoder) shaped(w *wire.Writer, typ, raw string) (string, bool) {
+func (e *Encoder) shaped(w *engine.Writer, typ, raw string) (string, bool) {
 	of := payloadOf(e.p, typ)
 	free := of == nil || e.same()
 	if of == nil && (e.p == SchemaV1 || !registered2().has(typ)) || !jsonwire.IsObject(raw) {
@@ -55,7 +55,7 @@ func (e *Encoder) shaped(w *wire.Writer, typ, raw string) (string, bool) {
 }
 
 // shapedID returns the value of a member, in the form of SchemaV2 if it is an id.
-func (e *Encoder) shapedID(w *wire.Writer, name, value string) string {
+func (e *Encoder) shapedID(w *engine.Writer, name, value string) string {
 	form, isID := payloadIDs()[name]
 	id := jsonwire.Text(value)
 	if e.p != SchemaV2 || !isID || id == "" {

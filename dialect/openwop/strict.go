@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/agentevents/agentevents"
-	"github.com/agentevents/agentevents/dialect/internal/wire"
+	"github.com/agentevents/agentevents/dialect/internal/engine"
 	"github.com/agentevents/agentevents/dialect/openwop/internal/schemas"
 	"github.com/agentevents/agentevents/internal/facts"
 	"github.com/agentevents/agentevents/internal/jsonwire"
@@ -149,9 +149,9 @@ func unequal(decision string) string {
 }
 
 // A decisionForm is the decision of an orchestrator under the schemas.
-type decisionForm struct{ wire.Value }
+type decisionForm struct{ engine.Value }
 
-func (f decisionForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte, bool) {
+func (f decisionForm) Append(w *engine.Writer, dst []byte, m *engine.Member, at any) ([]byte, bool) {
 	mark := len(dst)
 	dst, said := f.Value.Append(w, dst, m, at)
 	if !said {
@@ -170,7 +170,7 @@ func (f decisionForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any)
 
 // closed returns a decision without the members that its form does not have. Its
 // agents have the same ids as elsewhere.
-func (f decisionForm) closed(w *wire.Writer, of *facts.Schema, decision string) string {
+func (f decisionForm) closed(w *engine.Writer, of *facts.Schema, decision string) string {
 	decision = schemas.Declared(of, "", decision, nil)
 	return schemas.Edited(decision, func(name, raw string) (string, bool) {
 		if name != "nextWorkerIds" {

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/agentevents/agentevents"
-	"github.com/agentevents/agentevents/dialect/internal/wire"
+	"github.com/agentevents/agentevents/dialect/internal/engine"
 	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
@@ -30,7 +30,7 @@ type runState struct {
 	threshold    agentevents.Opt[float64]
 	orchestrator string
 	closed       []string // conversations
-	nodes        wire.Recent[string, nodeState]
+	nodes        engine.Recent[string, nodeState]
 
 	fold  *agentevents.Fold // nil if the caller has one
 	found *agentevents.RuleError
@@ -118,7 +118,7 @@ func (d *Decoder) checkRun(line string) *agentevents.RuleError {
 		*r = runState{last: r.last, recent: r.recent, ended: true}
 	}
 	if broken == nil {
-		r.recent = wire.Limited(r.recent, this)
+		r.recent = engine.Limited(r.recent, this)
 	}
 	return broken
 }
@@ -141,7 +141,7 @@ func (d *Decoder) checkNodes(r *runState) (broken *agentevents.RuleError) {
 	now, fault := was.after(typ, d.r.Ev.Payload)
 	if domain, verb, _ := strings.Cut(typ, "."); domain == "run" {
 		r.begun = verb == "started"
-		r.nodes = wire.Recent[string, nodeState]{}
+		r.nodes = engine.Recent[string, nodeState]{}
 		return nil
 	}
 	if id == "" {
@@ -196,13 +196,13 @@ func (d *Decoder) checkAgents(r *runState) *agentevents.RuleError {
 	ev := d.r.Ev
 	switch p := ev.Payload.(type) {
 	case *agentevents.ToolCalled:
-		r.calls = wire.Limited(r.calls,
+		r.calls = engine.Limited(r.calls,
 			call{strings.Clone(ev.AgentID), strings.Clone(p.CallID), strings.Clone(p.ToolID), strings.Clone(ev.ID)})
 	case *agentevents.ToolReturned:
 		return d.checkReturn(r, p)
 	case *agentevents.AgentReasoningDelta:
 		if b := (openBlock{ev.AgentID, p.BlockID}); p.BlockID != "" && !slices.Contains(r.blocks, b) {
-			r.blocks = wire.Limited(r.blocks, openBlock{strings.Clone(b.agentID), strings.Clone(b.blockID)})
+			r.blocks = engine.Limited(r.blocks, openBlock{strings.Clone(b.agentID), strings.Clone(b.blockID)})
 		}
 	case *agentevents.AgentReasoned:
 		if i := slices.Index(r.blocks, openBlock{ev.AgentID, p.BlockID}); i >= 0 {
@@ -242,7 +242,7 @@ func (d *Decoder) checkInvocation(r *runState, payload string) *agentevents.Rule
 		}
 		return nil
 	case "agent.invocation.started":
-		r.invocations = wire.Limited(r.invocations, strings.Clone(id))
+		r.invocations = engine.Limited(r.invocations, strings.Clone(id))
 	case "agent.invocation.completed":
 		if i := slices.Index(r.invocations, id); i >= 0 {
 			r.invocations = slices.Delete(r.invocations, i, i+1)
@@ -288,7 +288,7 @@ func (d *Decoder) checkConversation(r *runState, payload string) *agentevents.Ru
 	}
 	id := jsonwire.Text(jsonwire.Member(payload, "conversationId"))
 	if d.r.Type == "conversation.closed" {
-		r.closed = wire.Limited(r.closed, strings.Clone(id))
+		r.closed = engine.Limited(r.closed, strings.Clone(id))
 	} else if slices.Contains(r.closed, id) {
 		return breaks(RuleTerminal, "/payload/conversationId", "comes after the end of the conversation")
 	}
@@ -304,7 +304,7 @@ func (d *Decoder) checkEscalation(r *runState) *agentevents.RuleError {
 	switch p := ev.Payload.(type) {
 	case *agentevents.AgentDecided:
 		if threshold := r.threshold.Or(d.o.ThresholdOf(ev.RunID, ev.AgentID)); p.Confidence.OK && p.Confidence.V < threshold {
-			r.low = wire.Limited(r.low, decision{strings.Clone(node), strings.Clone(ev.ID), p.Confidence.V, threshold})
+			r.low = engine.Limited(r.low, decision{strings.Clone(node), strings.Clone(ev.ID), p.Confidence.V, threshold})
 		}
 	case *agentevents.NodeSuspended, *agentevents.CapBreached, *agentevents.OrchestratorDecided,
 		*agentevents.ClarificationRequested:
@@ -325,7 +325,7 @@ func (d *Decoder) checkEscalation(r *runState) *agentevents.RuleError {
 			}
 		}
 		if i >= 0 {
-			r.escalated = wire.Limited(r.escalated, r.low[i])
+			r.escalated = engine.Limited(r.escalated, r.low[i])
 			r.low = slices.Delete(r.low, i, i+1)
 			r.just = true
 		} else if _, waits := p.(*agentevents.NodeSuspended); !waits && again(r, ev, just) {

@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/agentevents/agentevents"
-	"github.com/agentevents/agentevents/dialect/internal/wire"
+	"github.com/agentevents/agentevents/dialect/internal/engine"
 	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
@@ -22,8 +22,8 @@ const (
 // usageRow is the row of the type. Both schemas close the payload, so the agent has a place
 // only under RFC0002, which has no schema.
 func usageRow(p Profile, agent column) row {
-	m := func(name, says string, form wire.Form) column {
-		return column{Member: wire.May(name, says, form), p: p}
+	m := func(name, says string, form engine.Form) column {
+		return column{Member: engine.May(name, says, form), p: p}
 	}
 	tokens := countFrom(0)
 	return row{typ: providerUsage, kind: agentevents.KindUsageObserved, members: []column{
@@ -31,7 +31,7 @@ func usageRow(p Profile, agent column) row {
 		m("model", "model", text).or(made("unknown")),
 		m("inputTokens", "usage/inputTokens", tokens), m("outputTokens", "usage/outputTokens", tokens),
 		m("totalTokens", "usage/totalTokens", tokens),
-		m(costEstimate, "costUsd", costForm{wire.AtLeast(RuleRange, wire.Value{}, 0)}), m(currency, "", currencyForm{}),
+		m(costEstimate, "costUsd", costForm{engine.AtLeast(RuleRange, engine.Value{}, 0)}), m(currency, "", currencyForm{}),
 		m("cacheHit", "", keptForm{}),
 		m("cacheReadTokens", "usage/cacheReadInputTokens", tokens),
 		m("cacheWriteTokens", "usage/cacheCreationInputTokens", tokens),
@@ -85,16 +85,16 @@ func inDollars(currency string) bool {
 }
 
 // A costForm is a cost in US dollars. One in another currency is an extra member.
-type costForm struct{ wire.Form }
+type costForm struct{ engine.Form }
 
-func (f costForm) Parse(r *wire.Reader, at any) error {
+func (f costForm) Parse(r *engine.Reader, at any) error {
 	if !inDollars(jsonwire.Member(jsonwire.Member(r.S.Text(), "payload"), currency)) {
-		return wire.ErrMisfit
+		return engine.ErrMisfit
 	}
 	return f.Form.Parse(r, at)
 }
 
-func (f costForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte, bool) {
+func (f costForm) Append(w *engine.Writer, dst []byte, m *engine.Member, at any) ([]byte, bool) {
 	if !at.(*agentevents.Opt[float64]).OK && !inDollars(w.Kept(currency)) {
 		raw := w.Use(m.Name)
 		return append(dst, raw...), raw != ""
@@ -105,7 +105,7 @@ func (f costForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]
 // A currencyForm is the currency of a cost.
 type currencyForm struct{ keptForm }
 
-func (f currencyForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte, bool) {
+func (f currencyForm) Append(w *engine.Writer, dst []byte, m *engine.Member, at any) ([]byte, bool) {
 	if w.Ev.Payload.(*agentevents.UsageObserved).CostUSD.OK && !inDollars(w.Kept(m.Name)) {
 		w.Use(m.Name)
 		return dst, false

@@ -7,7 +7,7 @@ import (
 )
 
 // fieldsFile is where the dialects' engine has the table of fields.
-const fieldsFile = "dialect/internal/wire/zfields_gen.go"
+const fieldsFile = "dialect/internal/engine/zfields_gen.go"
 
 // fields returns fieldsFile, or nil when the package has no dialects: the fields
 // of every payload and value, and how to get at them.
@@ -16,7 +16,7 @@ func fields(dir string, m *model) (*file, error) {
 		return nil, nil
 	}
 	w := newWriter()
-	w.pkg = "wire"
+	w.pkg = "engine"
 	w.p("\n// structFields are the fields of each struct on a line, by its name.")
 	w.p("var structFields = map[string][]fieldInfo{")
 	for _, st := range m.structs {

@@ -11,7 +11,7 @@ import (
 
 	"github.com/agentevents/agentevents"
 	"github.com/agentevents/agentevents/dialect"
-	"github.com/agentevents/agentevents/dialect/internal/wire"
+	"github.com/agentevents/agentevents/dialect/internal/engine"
 	"github.com/agentevents/agentevents/dialect/openwop"
 	"github.com/agentevents/agentevents/dialect/openwop/internal/schemas"
 	"github.com/agentevents/agentevents/internal/jsonwire"
@@ -204,7 +204,7 @@ func Parse(text []byte) (Snapshot, error) {
 	}
 	var (
 		s    Snapshot
-		r    wire.Reader
+		r    engine.Reader
 		more dialect.Unknowns
 	)
 	fields := s.fields()
@@ -239,7 +239,7 @@ func Parse(text []byte) (Snapshot, error) {
 }
 
 // parse reads a value into a field.
-func (s *Snapshot) parse(r *wire.Reader, at any) (err error) {
+func (s *Snapshot) parse(r *engine.Reader, at any) (err error) {
 	switch v := at.(type) {
 	case *agentevents.Opt[agentevents.AgentRef]:
 		v.OK = true
@@ -263,7 +263,7 @@ func (s *Snapshot) parse(r *wire.Reader, at any) (err error) {
 		}
 		return err
 	}
-	return wire.Value{}.Parse(r, at)
+	return engine.Value{}.Parse(r, at)
 }
 
 // snapshotError reads the error of a run, which begins at an offset of the text.

@@ -1,4 +1,4 @@
-package wire
+package engine
 
 import (
 	"fmt"
@@ -169,7 +169,7 @@ func (Value) Append(w *Writer, dst []byte, m *Member, at any) ([]byte, bool) {
 	case *[]string:
 		return appendTexts(dst, *v), *v != nil
 	}
-	panic(fmt.Sprintf("wire: %s: no form for %T", m.Name, at))
+	panic(fmt.Sprintf("engine: %s: no form for %T", m.Name, at))
 }
 
 // Parse reads the value. A value that does not fit leaves the field as it is.
@@ -207,7 +207,7 @@ func (Value) Parse(r *Reader, at any) error {
 	case *[]string:
 		return set(v)(texts(s))
 	}
-	panic(fmt.Sprintf("wire: %s: no form for %T", r.m.Name, at))
+	panic(fmt.Sprintf("engine: %s: no form for %T", r.m.Name, at))
 }
 
 // set returns a function that sets *to to a value that was read without error. some does the same

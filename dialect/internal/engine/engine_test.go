@@ -1,4 +1,4 @@
-package wire
+package engine
 
 import (
 	"reflect"
@@ -31,7 +31,7 @@ func TestFields(t *testing.T) {
 	require.Nil(t, fieldAt("AgentEnded", "usage/none"))
 	require.Nil(t, fieldAt("AgentEnded", "/none"))
 	misspelt := Format{Name: "toy", Head: toy.Head, Rows: []Row{{Type: "pause", Kind: agentevents.KindRunPaused, Members: []Member{May("why", "reasn")}}}}
-	require.PanicsWithValue(t, "wire: toy, row pause, member why: RunPaused has no field reasn; misspelt, or go run ./internal/gen", func() { New(misspelt) })
+	require.PanicsWithValue(t, "engine: toy, row pause, member why: RunPaused has no field reasn; misspelt, or go run ./internal/gen", func() { New(misspelt) })
 	for _, row := range []Row{{Kind: agentevents.KindRunPaused, Members: []Member{May("why", "reason reasn")}}, {Kind: agentevents.KindRunPaused, Fields: "reasn"}} {
 		require.Panics(t, func() { New(Format{Name: "toy", Head: toy.Head, Rows: []Row{row}}) }, "another place")
 	}

@@ -1,4 +1,4 @@
-package wire
+package engine
 
 import (
 	"cmp"
@@ -294,7 +294,7 @@ func (f *Format) table(in string, lists ...[]Member) *table {
 		}
 	}
 	if len(names) > 63 {
-		panic("wire: too many members")
+		panic("engine: too many members")
 	}
 	t.names = jsonwire.Names(names...)
 	return t
@@ -304,7 +304,7 @@ func (f *Format) table(in string, lists ...[]Member) *table {
 func (f *Format) field(member, in, says string) *field {
 	found := fieldAt(in, says)
 	if found == nil {
-		panic(fmt.Sprintf("wire: %s, row %s, member %s: %s has no field %s; misspelt, or go run ./internal/gen", f.Name, cmp.Or(f.at, "of any type"), member, cmp.Or(in, "the envelope"), says))
+		panic(fmt.Sprintf("engine: %s, row %s, member %s: %s has no field %s; misspelt, or go run ./internal/gen", f.Name, cmp.Or(f.at, "of any type"), member, cmp.Or(in, "the envelope"), says))
 	}
 	return found
 }

@@ -102,7 +102,7 @@ func (a *answer) event(thread string, started *agentevents.Event) (agentevents.E
 
 // keptOf returns the record of the run of an event, or nil.
 func (d *Decoder) keptOf(ev *agentevents.Event) *kept {
-	return cmp.Or(d.runs[ev.RunID], d.s.kept)
+	return cmp.Or(d.runs.Of(ev.RunID), d.s.kept)
 }
 
 // answered returns the answers in the line of a run.started. Those that are closed are no more
@@ -129,7 +129,7 @@ func (d *Decoder) answered(ev *agentevents.Event, line string) (list []agenteven
 
 // waits reports whether the run of an event waits for answers, for an encoder.
 func (e *Encoder) waits(ev *agentevents.Event) bool {
-	s := e.streams[ev.RunID]
+	s := e.streams.Of(ev.RunID)
 	return s != nil && s.over && s.paused && s.waits
 }
 
@@ -145,8 +145,8 @@ func (e *Encoder) holds(ev *agentevents.Event) bool {
 // answeredBy reports whether the line of an event has the answers that are held, and notes them.
 func (e *Encoder) answeredBy(ev *agentevents.Event) bool {
 	p, starts := ev.Payload.(*agentevents.RunStarted)
-	t := e.threads[cmp.Or(ev.SessionID, ev.RunID)]
-	if !starts || t == nil || t.runs > 0 || e.streams[ev.RunID] != nil {
+	t := e.threads.Of(cmp.Or(ev.SessionID, ev.RunID))
+	if !starts || t == nil || t.runs > 0 || e.streams.Of(ev.RunID) != nil {
 		return false
 	}
 	list := t.answers(ev.RunID, string(p.Inputs))
@@ -164,7 +164,7 @@ func (e *Encoder) answeredBy(ev *agentevents.Event) bool {
 		}
 	}
 	for i := range e.held {
-		e.s = e.streams[e.held[i].RunID]
+		e.s = e.streams.Of(e.held[i].RunID)
 		e.measure.Waits(&e.held[i])
 		e.s.ask(&e.held[i])
 		delete(t.waiting, list[i].id)
@@ -198,7 +198,7 @@ func (e *Encoder) other(ev *agentevents.Event) *streamOut {
 	if !returns || p.OneEvent || !e.waits(ev) {
 		return nil
 	}
-	own, s := e.streams[ev.RunID], e.streams[jsonwire.Text(string(dialect.Unknown(ev, Name, remarkRun)))]
+	own, s := e.streams.Of(ev.RunID), e.streams.Of(jsonwire.Text(string(dialect.Unknown(ev, Name, remarkRun))))
 	if s == nil || s.over || s.of != own.of || s.segment < own.segment {
 		return nil
 	}

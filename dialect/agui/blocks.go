@@ -152,8 +152,8 @@ func (e *Encoder) returnable(c toolCall, oneEvent bool, ev *agentevents.Event) b
 	if c.run == e.s.run {
 		return c.owner == e.owner && !oneEvent
 	}
-	s := e.streams[c.run]
-	return s.over && s.segment < e.s.segment && s.waits == (ev.RunID == c.run)
+	s := e.streams.Of(c.run)
+	return s != nil && s.over && s.segment < e.s.segment && s.waits == (ev.RunID == c.run)
 }
 
 // rest returns the text that the lines before lack of a block whose whole text is known. It
@@ -251,7 +251,7 @@ func (e *Encoder) prepare(ev *agentevents.Event) (before string) {
 // after notes the line of an event.
 func (e *Encoder) after(ev *agentevents.Event) {
 	e.s.settle(e.w.Type(), ev)
-	cmp.Or(e.streams[ev.RunID], e.s).ask(ev)
+	cmp.Or(e.streams.Of(ev.RunID), e.s).ask(ev)
 	if e.s.paused {
 		e.s.wait()
 	}
@@ -295,7 +295,9 @@ func (e *Encoder) after(ev *agentevents.Event) {
 	case b.typ == call:
 		if c := e.calls[e.s.call(b.key.id)]; c.id == b.id {
 			delete(e.calls, e.s.call(b.key.id))
-			delete(e.streams[c.run].shut, shutKey{c.owner, b.key})
+			if s := e.streams.Of(c.run); s != nil {
+				delete(s.shut, shutKey{c.owner, b.key})
+			}
 		}
 	}
 }

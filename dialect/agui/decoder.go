@@ -21,9 +21,9 @@ type Options struct {
 }
 
 // A Decoder turns AG-UI lines into events. It implements [dialect.Decoder]. It reads JSON Lines and
-// Server-Sent Events, and is for one log. It must not be used concurrently. Its memory grows with
-// the number of runs and of the calls that have not returned, with the state of each thread, and
-// with the calls, open messages, steps and sub-agents of one run.
+// Server-Sent Events, and is for one log. It must not be used concurrently. It remembers at
+// least the latest 16,384 runs and threads. Its memory grows with the state of these threads, with the
+// calls that have not returned, and with the calls, open messages, steps and sub-agents of one run.
 //
 // A call begins with TOOL_CALL_START. A call without a TOOL_CALL_END is ended by its result and by
 // the end of the log. Unless the decoder is strict, the next line that begins or ends a run ends it
@@ -35,8 +35,8 @@ type Decoder struct {
 	r       engine.Reader
 	s       stream
 	chunk   *block // that chunks are under way of
-	runs    map[string]*kept
-	threads map[string]*thread
+	runs    engine.Recent[string, *kept]
+	threads engine.Recent[string, *thread]
 
 	// Of the line that is read:
 	thread, role, tool, rest string
@@ -78,11 +78,11 @@ type thread struct {
 
 // of returns the thread of that name, and makes it if it is new. full is true if its state has
 // values.
-func of(threads map[string]*thread, name string, full bool) *thread {
-	t := threads[name]
+func of(threads *engine.Recent[string, *thread], name string, full bool) *thread {
+	t, _ := threads.Use(name)
 	if t == nil {
 		t = &thread{used: ids{}, returned: ids{}, state: &state{full: full}}
-		threads[strings.Clone(name)] = t
+		threads.Set(strings.Clone(name), t)
 	}
 	return t
 }
@@ -127,8 +127,8 @@ var _ dialect.Decoder = (*Decoder)(nil)
 
 // NewDecoder returns a decoder.
 func NewDecoder(o Options) *Decoder {
-	d := &Decoder{r: engine.Reader{F: format, Strict: o.Strict}, runs: map[string]*kept{}, threads: map[string]*thread{}}
-	d.s = newStream("", "", nil, map[string]toolCall{}, of(d.threads, "", true))
+	d := &Decoder{r: engine.Reader{F: format, Strict: o.Strict}}
+	d.s = newStream("", "", nil, map[string]toolCall{}, of(&d.threads, "", true))
 	d.r.Doc = d
 	return d
 }
@@ -243,7 +243,7 @@ func (d *Decoder) pick() *engine.Row {
 			name = casePatch
 		}
 	case "RUN_STARTED":
-		if d.runs[jsonwire.Text(jsonwire.Member(line, "runId"))] != nil {
+		if d.runs.Of(jsonwire.Text(jsonwire.Member(line, "runId"))) != nil {
 			name = caseResumed
 		}
 	case "TEXT_MESSAGE_END":
@@ -340,11 +340,11 @@ func (d *Decoder) apply(ev *agentevents.Event, line string) (said bool, err erro
 	r, s := &d.r, &d.s
 	if r.Type == "RUN_STARTED" {
 		open := s.open
-		if *s = newStream(strings.Clone(ev.RunID), strings.Clone(d.thread), d.runs[ev.RunID], s.calls,
-			of(d.threads, d.thread, true)); len(d.runs) == 0 {
+		if *s = newStream(strings.Clone(ev.RunID), strings.Clone(d.thread), d.runs.Of(ev.RunID), s.calls,
+			of(&d.threads, d.thread, true)); d.runs.Len() == 0 {
 			s.open = open
 		}
-		d.runs[s.run] = s.kept
+		d.runs.Set(s.run, s.kept)
 	} else if ev.RunID == "" {
 		if ev.RunID = s.run; s.run == "" {
 			ev.RunID = dialect.DerivedID(line, 0, 1)
@@ -403,7 +403,7 @@ func (d *Decoder) apply(ev *agentevents.Event, line string) (said bool, err erro
 			}
 			s.done[strings.Clone(p.CallID)] = strings.Clone(cmp.Or(c.tool, unknown))
 			p.Status, p.ToolID, p.OneEvent = agentevents.ToolStatusOK, c.tool, c.run != s.run
-			if asks := d.runs[c.run]; c.run != s.run && asks != nil && asks.waits && c.agent != "" { // its call goes on there
+			if asks := d.runs.Of(c.run); c.run != s.run && asks != nil && asks.waits && c.agent != "" { // its call goes on there
 				p.OneEvent, ev.RunID, ev.AgentID = false, c.run, c.agent
 				if ev.SessionID = s.thread; s.thread == c.run {
 					ev.SessionID = ""

@@ -20,10 +20,11 @@ type EncoderOptions struct {
 }
 
 // An Encoder writes events as AG-UI lines. It implements [dialect.Encoder]. It must not be used
-// concurrently. Its memory grows with the number of runs, with the ids of messages and calls (some
-// 20 bytes each), with the blocks and calls of runs that have not ended, and with the names in the
-// state. It remembers 64 blocks that the end of a run has cut, and 16,384 other blocks and calls
-// that are not open on its lines. Unless it is Fast, it also holds a [Decoder] of its lines, and
+// concurrently. It remembers at least the latest 16,384 runs and threads: a run that goes on after so
+// many others begins again, and a thread has an empty state then. Its memory grows with the ids of
+// messages and calls of these threads (some 20 bytes each), with the blocks and calls of runs that have
+// not ended, and with the names in the state. It remembers 64 blocks that the end of a run has cut, and
+// 16,384 other blocks and calls that are not open on its lines. Unless it is Fast, it also holds a [Decoder] of its lines, and
 // the events whose lines wait.
 //
 // It writes the lines that the protocol needs around those of the events: see the documentation of
@@ -32,11 +33,11 @@ type EncoderOptions struct {
 type Encoder struct {
 	o       EncoderOptions
 	w       engine.Writer
-	measure *dialect.Measure      // nil: the losses are not asked for
-	reads   *Decoder              // reads the lines for it
-	s       *streamOut            // of the event that is written
-	streams map[string]*streamOut // by run
-	threads map[string]*thread
+	measure *dialect.Measure                  // nil: the losses are not asked for
+	reads   *Decoder                          // reads the lines for it
+	s       *streamOut                        // of the event that is written
+	streams engine.Recent[string, *streamOut] // by run
+	threads engine.Recent[string, *thread]
 	calls   map[string]toolCall // that have not returned
 	queue   []*streamOut        // runs that have not ended, or wait; the first one is under way
 	waiting int                 // length of the lines that wait
@@ -107,7 +108,7 @@ func NewEncoder(o EncoderOptions) *Encoder {
 
 // init makes a zero Encoder ready.
 func (e *Encoder) init(o EncoderOptions) {
-	*e = Encoder{o: o, w: engine.Writer{F: format}, streams: map[string]*streamOut{}, threads: map[string]*thread{},
+	*e = Encoder{o: o, w: engine.Writer{F: format},
 		calls: map[string]toolCall{}, again: map[string]int{}}
 	e.check = *NewDecoder(Options{})
 	e.check.r.Doc, e.check.aside = &e.check, true
@@ -135,7 +136,7 @@ func (e *Encoder) newStreamOut(run, session string, before *streamOut) *streamOu
 	if before != nil {
 		name, k, s.shut, s.acts, s.spans = before.thread, before.kept, before.shut, before.acts, before.spans
 	}
-	t := of(e.threads, name, false)
+	t := of(&e.threads, name, false)
 	if t.runs > 0 { // where its lines will come, a front end may have any state: it begins with an empty one
 		t.state = &state{}
 	}
@@ -163,7 +164,7 @@ func (e *Encoder) append(dst []byte, ev agentevents.Event) ([]byte, error) {
 		return dst, &agentevents.RuleError{Rule: RuleRequired, Kind: ev.Kind(), EventID: ev.ID, Sequence: ev.Sequence,
 			Pointer: "/runId", Detail: "is required"}
 	}
-	if e.streams == nil { // it is the zero Encoder
+	if e.w.F == nil { // it is the zero Encoder
 		e.init(e.o)
 	}
 	defer e.release()
@@ -250,10 +251,11 @@ func (e *Encoder) turn(ev *agentevents.Event) (before string, begins bool) {
 	}
 	_, resumes := ev.Payload.(*agentevents.RunResumed)
 	_, starts := ev.Payload.(*agentevents.RunStarted)
-	e.s, e.begins = e.streams[ev.RunID], false
+	e.s, _ = e.streams.Use(ev.RunID)
+	e.begins = false
 	switch known := e.s != nil; {
 	case known && !(e.s.over && (resumes || e.s.paused)):
-	case len(e.streams) == 0 && isOther(ev.Payload): // it begins nothing
+	case e.streams.Len() == 0 && isOther(ev.Payload): // it begins nothing
 		e.s = e.newStreamOut("", "", nil)
 	default:
 		e.s = e.newStreamOut(strings.Clone(ev.RunID), strings.Clone(ev.SessionID), e.s)
@@ -269,7 +271,7 @@ func (e *Encoder) turn(ev *agentevents.Event) (before string, begins bool) {
 // until the runs before have ended. begins is true for the first lines of a run.
 func (e *Encoder) emit(dst []byte, before string, line []byte, begins bool) []byte {
 	if begins {
-		e.streams[e.s.run] = e.s
+		e.streams.Set(e.s.run, e.s)
 		e.queue = append(e.queue, e.s)
 		e.s.of.runs++
 	}
@@ -467,15 +469,15 @@ func (e *Encoder) reread(line string) ([]agentevents.Event, error) {
 	clear(open)
 	clear(calls)
 	clear(done)
-	clear(d.runs)
-	clear(d.threads)
+	d.runs.Clear()
+	d.threads.Clear()
 	d.s, d.s.open, d.s.calls, d.s.done = e.s.stream, open, calls, done
 	for _, run := range []string{e.s.run, e.w.Ev.RunID} {
-		if s := e.streams[run]; s != nil {
-			d.runs[s.run] = s.kept // not run, which may hold all of the event's line
+		if s := e.streams.Of(run); s != nil {
+			d.runs.Set(s.run, s.kept) // not run, which may hold all of the event's line
 		}
 	}
-	d.threads[e.s.thread] = e.s.of
+	d.threads.Set(e.s.thread, e.s.of)
 	if b := e.block; b != nil {
 		read := *b
 		if read.text = nil; !isDelta(e.w.Ev.Kind()) { // a delta does not depend on it

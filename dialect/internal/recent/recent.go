@@ -59,6 +59,12 @@ func (r *Map[K, V]) Delete(k K) {
 	delete(r.old, k)
 }
 
+// Clear removes all entries, and keeps the memory for others.
+func (r *Map[K, V]) Clear() {
+	clear(r.young)
+	clear(r.old)
+}
+
 // Len returns the number of entries.
 func (r *Map[K, V]) Len() int { return len(r.young) + len(r.old) }
 

@@ -26,7 +26,7 @@ type part struct {
 	path  string // with the ending temporary
 	file  *os.File
 	buf   *bufio.Writer
-	w     *parquet.Writer
+	w     *parquet.GenericWriter[any]
 	table []columns.Column
 
 	values [][]parquet.Value // of the columns, for batchRows rows
@@ -44,7 +44,7 @@ func newPart(path string, schema *parquet.Schema, table []columns.Column) (*part
 		return nil, err
 	}
 	p := &part{path: path, file: f, buf: bufio.NewWriterSize(f, 256<<10), table: table, values: make([][]parquet.Value, len(table))}
-	p.w = parquet.NewWriter(p.buf, schema,
+	p.w = parquet.NewGenericWriter[any](p.buf, schema,
 		parquet.Compression(&zstd.Codec{Level: zstd.SpeedBetterCompression, Concurrency: 1}),
 		parquet.PageBufferSize(pageBytes), parquet.MaxRowsPerRowGroup(2*groupRows), parquet.CreatedBy("agentevents", "1", ""),
 		parquet.DataPageStatistics(true), parquet.SkipPageBounds("line"))

@@ -47,7 +47,8 @@ func Detect(line string) Name {
 // may have them have names of their own.
 func (l *looks) detect(line string) Name {
 	name := l.dialect()
-	if name == AGUI && (strings.Contains(line, `_id":`) || strings.Contains(line, `_name":`) ||
+	anyValue := l.kind == "CUSTOM" || l.kind == "RAW" // such lines of AG-UI hold lines of other programs
+	if name == AGUI && !anyValue && (strings.Contains(line, `_id":`) || strings.Contains(line, `_name":`) ||
 		strings.Contains(line, `"data":`)) ||
 		name == KAOS && !l.numeric && !l.any(hasSequence) {
 		if _, ok := foreign.Line(line); ok {

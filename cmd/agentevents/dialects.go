@@ -170,8 +170,9 @@ type named struct {
 }
 
 func (d *named) Decode(dst []agentevents.Event, line []byte) ([]agentevents.Event, error) {
-	other, ok := dialect.Fits(string(line), d.wire.dialect())
-	if file, strange := d.strange(string(line), other); strange {
+	text := strings.TrimSpace(strings.TrimPrefix(string(line), "data:")) // of a Server-Sent Event
+	other, ok := dialect.Fits(text, d.wire.dialect())
+	if file, strange := d.strange(text, other); strange {
 		d.foreign = true
 		err := agentevents.ForeignError(file)
 		return dst, &agentevents.LineError{Err: &err}

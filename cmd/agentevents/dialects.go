@@ -170,8 +170,11 @@ type named struct {
 }
 
 func (d *named) Decode(dst []agentevents.Event, line []byte) ([]agentevents.Event, error) {
-	text := strings.TrimSpace(strings.TrimPrefix(string(line), "data:")) // of a Server-Sent Event
-	other, ok := dialect.Fits(text, d.wire.dialect())
+	text, name := string(line), d.wire.dialect()
+	if name == dialect.AGUI || name == dialect.KAOS { // their decoders read Server-Sent Events
+		text = strings.TrimSpace(strings.TrimPrefix(text, "data:"))
+	}
+	other, ok := dialect.Fits(text, name)
 	if file, strange := d.strange(text, other); strange {
 		d.foreign = true
 		err := agentevents.ForeignError(file)

@@ -54,7 +54,7 @@ func drawn(rng *rand.Rand, runs int) (events []ae.Event) {
 		}
 		for i := range rng.IntN(12) {
 			agent, id := pick(agents...), fmt.Sprint(i)
-			switch rng.IntN(9) {
+			switch rng.IntN(11) {
 			case 0:
 				emit(agent, "", &ae.ToolCalled{CallID: id, ToolID: pick("read", "write")})
 				if often() {
@@ -95,6 +95,25 @@ func drawn(rng *rand.Rand, runs int) (events []ae.Event) {
 				}
 				emit(agent, "", p)
 			case 8:
+				turns := pick(agent, "d", "e") // d and e have not started
+				emit(turns, "", &ae.TurnStarted{})
+				if often() {
+					p := &ae.TurnEnded{}
+					if !often() {
+						p.Error = ae.Some(ae.ErrorInfo{Message: "m", Code: pick("", "cancelled")})
+					}
+					emit(turns, "", p)
+				}
+			case 9:
+				switch rng.IntN(3) {
+				case 0:
+					emit("", "", &ae.RunPaused{})
+				case 1:
+					emit("", "", &ae.RunResumed{})
+				case 2:
+					emit("", "", &ae.CommandReceived{Command: ae.Command{Type: ae.CommandAbort}})
+				}
+			case 10:
 				emit(agent, "", end(rng, pick, often, usage, cost))
 				if often() {
 					emit(agent, "", &ae.AgentStarted{Model: pick("", "m", "n")})

@@ -95,6 +95,7 @@ node and another agent. Logs in the library's own format keep all rules.`,
 				c.l.verb = true // for the words of the document
 				c.l.hint = func(what string) { c.l.notes = append(c.l.notes, what) }
 				f.options.OnViolation, f.options.Tolerate = c.violated, nil
+				c.l.reuse = true
 				lines, err := c.l.each(in)
 				if err != nil {
 					return err

@@ -104,6 +104,7 @@ are counted in the snapshot; they do not change the exit status.`,
 			fs.IntVar(&f.options.KeepCalls, "keep-calls", 64, "keep the latest `N` calls that returned; default 64")
 			indent := fs.Bool("indent", false, "indent the JSON over several lines")
 			return func(in *invocation) error {
+				l.reuse = true
 				lines, err := l.each(in)
 				if err != nil {
 					return err

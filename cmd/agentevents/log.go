@@ -44,6 +44,7 @@ type logReader struct {
 	run     string                         // the run of lines that name none
 	verb    bool                           // keep the spelling of lines
 	kept    bool                           // events are kept
+	reuse   bool                           // nothing of an event is kept
 	sorted  choice                         // file or sequence; empty for a command without the flag
 	judged  bool                           // the agents of a KAHN log state that they keep the strict table
 	decoder agentevents.Decoder            // nil detects the format of every line
@@ -342,7 +343,7 @@ func (l *logReader) read(in *invocation, file int, from input, decoder agenteven
 	if l.raw != nil && l.places == nil {
 		src.r = l.raw(file, src.r)
 	}
-	r := agentevents.NewReader(src, agentevents.ReaderOptions{Decoder: decoder, MaxLine: l.maxLine, Verbatim: l.verb})
+	r := agentevents.NewReader(src, agentevents.ReaderOptions{Decoder: decoder, MaxLine: l.maxLine, Verbatim: l.verb, ReuseText: l.reuse})
 	l.reads = decoder
 	bad, reported, more := 0, 0, 0 // lines that cannot be read
 	var same repeated

@@ -46,6 +46,7 @@ running.`,
 			}
 			fs.Var(&status, "status", "list the runs with the `STATUS` only: completed, failed, running …")
 			return func(in *invocation) error {
+				l.reuse = true
 				lines, err := l.each(in)
 				if err != nil {
 					return err

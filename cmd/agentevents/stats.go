@@ -100,6 +100,7 @@ calls are within 0.8 % of it, in at most 30 kB of memory for each row; the maxim
 					}
 					return l.tokens(in, *asJSON)
 				}
+				l.reuse = true
 				lines, err := l.each(in)
 				if err != nil {
 					return err
@@ -165,6 +166,7 @@ func (l *logReader) tokens(in *invocation, asJSON bool) error {
 	}
 	in.args = slices.DeleteFunc(slices.Clone(in.args), func(name string) bool { _, ok := sessions[name]; return ok })
 	if len(in.args) > 0 {
+		l.reuse = true
 		lines, err := l.each(in)
 		if err != nil {
 			return err

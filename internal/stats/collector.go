@@ -342,16 +342,12 @@ func (r *run) task(id, agent string) {
 		if r.tasks == nil {
 			r.tasks = map[string]map[string]struct{}{}
 		}
+		agents = map[string]struct{}{}
 		r.tasks[strings.Clone(id)] = agents
 	}
-	if _, known := agents[agent]; known || agent == "" {
-		return
+	if _, known := agents[agent]; !known && agent != "" {
+		agents[strings.Clone(agent)] = struct{}{}
 	}
-	if agents == nil {
-		agents = map[string]struct{}{}
-		r.tasks[id] = agents
-	}
-	agents[strings.Clone(agent)] = struct{}{}
 }
 
 func (t *tally) compacted(p *agentevents.ContextCompacted) {

@@ -78,13 +78,13 @@ func (l *logReader) flags(fs *flag.FlagSet) {
 // stream adds the flags of a command that keeps the order of files.
 func (l *logReader) stream(fs *flag.FlagSet) {
 	l.limit(fs)
-	fs.StringVar(&l.run, "run-id", "", "`ID` of the run of Open-Harness lines; default: one made from the first")
+	fs.StringVar(&l.run, "run-id", "", "run `ID` of Open-Harness lines; default: derived from the first line")
 }
 
 // limit adds the flag for the size of lines, for a command that reads no log.
 func (l *logReader) limit(fs *flag.FlagSet) {
 	l.maxLine = agentevents.DefaultMaxLine
-	fs.Func("max-line", fmt.Sprintf("skip lines longer than `BYTES`; default %d (%d MiB)", l.maxLine, l.maxLine>>20), func(s string) error {
+	fs.Func("max-line", fmt.Sprintf("skip lines longer than `BYTES`; default: %d (%d MiB)", l.maxLine, l.maxLine>>20), func(s string) error {
 		var err error
 		if l.maxLine, err = strconv.Atoi(s); err != nil || l.maxLine <= 0 {
 			return errors.New("want a number of bytes above 0")

@@ -13,7 +13,7 @@ import (
 // packages. Nothing was done. Methods that return a [Run] or an [Agent] return nil then, and those that return
 // a [Call] or a [ModelCall] return one that records nothing. The methods of a nil Call or
 // ModelCall record nothing either, and return no error.
-var ErrZeroValue = errors.New("agentevents: a nil or zero value cannot be used: it comes from the function that opens it or makes it new, or from the method of another handle")
+var ErrZeroValue = errors.New("agentevents: a nil or zero value cannot be used: make the value with its function New or Open, or with the method of another handle")
 
 // A Run is a handle to a run. Its events belong to no agent.
 type Run struct {

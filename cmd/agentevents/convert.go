@@ -77,7 +77,7 @@ Lines do not keep their bytes then.`,
 				}
 				events := unlined(lines)
 				if *fast && (*strict || *verify) {
-					return usageError("--fast leaves out the list that --strict and --verify need")
+					return usageError("--strict and --verify need the list that --fast leaves out: leave out --fast")
 				}
 				var redacted dialect.Losses
 				if *redact {

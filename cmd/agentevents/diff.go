@@ -60,7 +60,7 @@ format.`,
 				case len(files) != 2:
 					return usageError("two FILEs are needed, or one with --run A:B; - is standard input")
 				case files[0] == "-" && files[1] == "-":
-					return usageError("standard input (-) can be read only once")
+					return usageError("standard input can be read only once: name - once")
 				}
 				logs, trouble := [2]*rundiff.Log{}, false
 				for i := range logs {

@@ -201,10 +201,10 @@ func (x *export) check(in *invocation, form string, fs *flag.FlagSet) error {
 		return err
 	}
 	if x.endpoint != "" && x.out != "" {
-		return usageError("--endpoint and --out do not go together")
+		return usageError("--endpoint and --out exclude each other: give one of them")
 	}
 	if in.reads(os.Stat(x.out)) {
-		return usageError("--out is a file that is read")
+		return usageError("--out is a FILE that is read: name another file")
 	}
 	if x.retries < 0 {
 		return usageError("--retries must not be negative")
@@ -341,7 +341,7 @@ func (x *export) report(in *invocation, c otlpjson.Counts) {
 		text += fmt.Sprintf(", %s %d", reason, c.Closed[reason])
 	}
 	if closed > 0 {
-		fmt.Fprintf(in.stderr, "spans without an event of their end: %d (%s)\n", closed, text[2:])
+		fmt.Fprintf(in.stderr, "spans without an end event: %d (%s)\n", closed, text[2:])
 	}
 	for _, left := range []struct {
 		n    int

@@ -38,7 +38,7 @@ func helpCommand() command {
 					c.writeHelp(in.stdout)
 					return nil
 				}
-				return usageError("want one command at most")
+				return usageError("name one COMMAND, or none for the list")
 			}
 		},
 	}

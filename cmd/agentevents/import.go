@@ -76,7 +76,7 @@ unless --no-redact is given.`,
 			return func(in *invocation) error {
 				source := importSource(in)
 				if len(in.args) > 1 {
-					return usageError("one FILE at a time: a capture is one run")
+					return usageError("name one FILE: a capture is one run")
 				}
 				l.run = *runID
 				l.capture = capture.Options{AgentID: *agentID, Redaction: &agentevents.Policy{Off: true}}
@@ -89,7 +89,7 @@ unless --no-redact is given.`,
 				}
 				events, err := l.events(in)
 				if err == nil && *raw && r.given() {
-					err = usageError("--no-redact masks nothing: " + redactFlags + " do not go with it")
+					err = usageError("--no-redact masks nothing: leave out " + redactFlags)
 				} else if err == nil && !*raw {
 					err = r.open(in)
 					events = r.events(&l, events)
@@ -157,7 +157,7 @@ func (l *logReader) imports(in *invocation, source string) error {
 	}
 	l.found = map[string][]*capture.Session{name: sessions}
 	if is, want := sessions[0].Program(), sources[source]; source != "" && is != want {
-		return fmt.Errorf("%s: this is a session of %s, or its output, and none of %s", visible(name), is, want)
+		return fmt.Errorf("%s: this is a session or the output of %s, not of %s: name that program, or none", visible(name), is, want)
 	}
 	return nil
 }

@@ -142,10 +142,10 @@ func (l *logReader) each(in *invocation) (lineSeq, error) {
 		}
 	}
 	if stdins > 1 {
-		return nil, usageError("standard input (-) can be read only once")
+		return nil, usageError("standard input can be read only once: name - once")
 	}
 	if f, ok := in.stdout.w.(*os.File); ok && in.reads(f.Stat()) {
-		return nil, usageError("standard output is a file that is read")
+		return nil, usageError("standard output is a FILE that is read: write to another file")
 	}
 	if l.report == nil {
 		l.report = func(at position, what string) { l.print(in, at, what) }

@@ -219,7 +219,7 @@ func (rec *recording) run(in *invocation, l *logReader, r *redactor, argv []stri
 			yield(input{Reader: io.TeeReader(stdout, careless{in.stdout}), name: name}, nil)
 		}
 	}
-	in.args = []string{"what " + filepath.Base(argv[0]) + " prints"}
+	in.args = []string{"the output of " + filepath.Base(argv[0])}
 	read, err := l.events(in)
 	if err != nil {
 		return err

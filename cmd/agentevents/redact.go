@@ -73,7 +73,7 @@ project name: read the result before you give it away.`,
 				}
 				r.report(in)
 				if c.begun {
-					fmt.Fprintln(in.stderr, "agentevents redact: the log is chained and its copy is not, as it can be read only once; name its FILE to chain the copy")
+					fmt.Fprintln(in.stderr, "agentevents redact: the copy of the chained log has no chain, because standard input can be read only once; name the FILE of the log to chain the copy")
 				}
 				return l.result()
 			}
@@ -120,7 +120,7 @@ func (r *redactor) open(in *invocation) error {
 	var values []string
 	for i, name := range r.secrets {
 		if name == "-" && (slices.Contains(in.args, "-") || slices.Contains(r.secrets[:i], "-")) {
-			return usageError("standard input (-) can be read only once")
+			return usageError("standard input can be read only once: name - once")
 		}
 		text, err := in.readAll(name)
 		if err != nil {
@@ -134,7 +134,7 @@ func (r *redactor) open(in *invocation) error {
 				continue
 			}
 			if errors.Is(new(agentevents.Secrets).Add(value), agentevents.ErrSecretTooShort) {
-				return fmt.Errorf("--secrets: %s:%d: a secret has at least 4 bytes", name, n)
+				return fmt.Errorf("--secrets: %s:%d: a secret must have at least 4 bytes", name, n)
 			}
 			values = append(values, value)
 		}

@@ -65,7 +65,7 @@ is not an error. If the log has several runs, choose one with --run.`,
 				}
 				switch {
 				case len(ids) > 1:
-					return usageError(fmt.Sprintf("the log has %d runs: choose one with --run; 'agentevents tree' shows them", len(ids)))
+					return usageError(fmt.Sprintf("the log has %d runs: choose one with --run; 'agentevents ls' lists them", len(ids)))
 				case len(all) == 0 && *run != "":
 					return noRun(*run)
 				case len(all) == 0:

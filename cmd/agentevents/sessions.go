@@ -234,7 +234,7 @@ func (in *invocation) listed(words []string) (*homeSessions, error) {
 	return h, nil
 }
 
-var errUnlisted = errors.New("its session is not found in the folder")
+var errUnlisted = errors.New("it belongs to no session in its folder")
 
 // miss notes a file or folder that is not read. Files with the same program and reason are one row.
 func (h *homeSessions) miss(program, path string, err error) {

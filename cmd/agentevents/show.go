@@ -52,7 +52,7 @@ attempt that count.`,
 				}
 				runs := slices.Collect(f.runs().Drain())
 				if len(runs) > 1 && !*all {
-					return usageError(fmt.Sprintf("the log has %d runs: choose one with --run, or --all; 'agentevents ls' lists them", len(runs)))
+					return usageError(fmt.Sprintf("the log has %d runs: choose one with --run, or all with --all; 'agentevents ls' lists them", len(runs)))
 				}
 				for i, s := range runs {
 					if i > 0 {

@@ -94,7 +94,7 @@ value that so many percent do not exceed. Percentiles of calls are exact to 0.8 
 			return func(in *invocation) error {
 				if *tokens {
 					if len(by) > 0 {
-						return usageError("--tokens has no table: --by does not go with it")
+						return usageError("--tokens prints no table: leave out --by")
 					}
 					return l.tokens(in, *asJSON)
 				}

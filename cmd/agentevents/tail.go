@@ -43,7 +43,7 @@ change the exit status of -f.`,
 				case t.n < 0:
 					return usageError("-n must not be below 0")
 				case len(in.args) > 1:
-					return usageError("one FILE at a time")
+					return usageError("name one FILE: tail prints one log")
 				case *follow && len(in.args) == 1 && in.args[0] == "-":
 					return usageError("standard input cannot be followed; 'agentevents cat -' prints it as it comes")
 				}

@@ -57,7 +57,7 @@ give it away.`,
 			fs.BoolVar(&o.Unredacted, "unredacted", false, "do not mask secrets; the page notes that")
 			return func(in *invocation) error {
 				if *out != "" && (*quiet || *listen != "") {
-					return usageError("--out serves nothing: --listen and --no-open do not go with it")
+					return usageError("--out writes a file and serves nothing: leave out --listen and --no-open")
 				}
 				address := cmp.Or(*listen, "127.0.0.1:0")
 				if err := onThisMachine(address); err != nil {
@@ -151,7 +151,7 @@ func writePage(in *invocation, name string, page []byte) error {
 func onThisMachine(address string) error {
 	host, _, err := net.SplitHostPort(address)
 	if ip := net.ParseIP(host); err != nil || host != "localhost" && (ip == nil || !ip.IsLoopback()) {
-		return usageError("--listen wants an address of this machine, such as 127.0.0.1:8080; give a page away with --out")
+		return usageError("--listen wants an address of this machine, such as 127.0.0.1:8080; to share a page, write it with --out")
 	}
 	return nil
 }

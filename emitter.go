@@ -236,7 +236,7 @@ func NewEmitter(o EmitterOptions) (*Emitter, error) {
 		}
 		if k.tracer != nil {
 			if e.tracer != nil {
-				return nil, fmt.Errorf("agentevents: EmitterOptions.Sinks: %s and %s are both tracers", e.tracer.name, k.name)
+				return nil, fmt.Errorf("agentevents: EmitterOptions.Sinks: %s and %s are both tracers: an emitter has one at most", e.tracer.name, k.name)
 			}
 			e.tracer = k
 		}

@@ -124,7 +124,7 @@ func (e *Emitter) Resume(snapshot *RunSnapshot) (*Run, error) {
 		return nil, errors.New("agentevents: Resume needs a snapshot with a run id")
 	}
 	if snapshot.NextSequence == 0 && snapshot.begun() {
-		return nil, fmt.Errorf("agentevents: Resume: the snapshot of run %s does not say where its log goes on (NextSequence): new events would be lost as repeated ones; package resume takes the position from its caller", jsonwire.Brief(snapshot.RunID))
+		return nil, fmt.Errorf("agentevents: Resume: the snapshot of run %s has no NextSequence: new events would be lost as repeated ones; package resume takes the position from its caller", jsonwire.Brief(snapshot.RunID))
 	}
 	m := snapshot.machine(e.opts.Lifecycle) // takes its time when the snapshot is large
 	s, err := e.reopen(m, snapshot.SessionID)
@@ -145,7 +145,7 @@ func (e *Emitter) reopen(m *machine, session string) (*runState, error) {
 		return nil, fmt.Errorf("%w: the emitter opens no run (run %s)", ErrClosed, jsonwire.Brief(m.RunID))
 	}
 	if e.runs[m.RunID] != nil {
-		return nil, fmt.Errorf("agentevents: run %s is open", jsonwire.Brief(m.RunID))
+		return nil, fmt.Errorf("agentevents: Resume: run %s is open: close it first", jsonwire.Brief(m.RunID))
 	}
 	old, again := e.released[m.RunID]
 	if again {
@@ -188,7 +188,7 @@ func (end *ending) takeOver(old *ending, next *runState) {
 
 // errRecording is the error of a run that may still get an event.
 func errRecording(run string) error {
-	return fmt.Errorf("agentevents: Resume: an event of run %s is still being recorded: the snapshot does not have it", jsonwire.Brief(run))
+	return fmt.Errorf("agentevents: Resume: an event of run %s is still being recorded, and the snapshot lacks it: Resume with a later snapshot", jsonwire.Brief(run))
 }
 
 // resumed tells the sinks that the run goes on, and lets go of its lock.

@@ -860,7 +860,7 @@ func TestResumeWithoutAPosition(t *testing.T) {
 	require.NoError(t, err)
 	s := &RunSnapshot{RunState: RunState{RunID: "r"}, Status: RunStatusPaused, NodeStatus: map[string]NodeStatus{"n": NodeStatusRunning}}
 	_, err = em.Resume(s)
-	require.ErrorContains(t, err, `the snapshot of run "r" does not say where its log goes on (NextSequence)`)
+	require.ErrorContains(t, err, `the snapshot of run "r" has no NextSequence`)
 	s.NextSequence = 7
 	_, err = em.Resume(s)
 	require.NoError(t, err)

@@ -22,11 +22,11 @@ var (
 	// ErrRunReleased means that the emitter had a run with this id, which ended or was closed. Its
 	// sequences must not begin again: [Emitter.Resume] continues it from a snapshot. A run that has
 	// ended then takes only the events that may follow an end (rule terminal-last).
-	ErrRunReleased = errors.New("agentevents: the run was released: a closed one goes on with Emitter.Resume, an ended one takes only what may follow its end")
+	ErrRunReleased = errors.New("agentevents: the run was released: continue a closed run with Emitter.Resume; an ended run takes only events that may follow its end")
 	// ErrFenced is for sinks: it means that the run cannot go on here, as when another writer has
 	// gone on with it in a store. When the error of a required sink wraps it, the later sinks do
 	// not get the event, and the run is closed. It has no effect in [BestEffort] and [Buffered].
-	ErrFenced = errors.New("agentevents: the run is closed, it cannot go on here")
+	ErrFenced = errors.New("agentevents: the run is closed: it cannot go on in this emitter")
 )
 
 // A RuleError reports that an event breaks a rule of the log. When a method of an emitter or its

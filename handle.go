@@ -13,7 +13,7 @@ import (
 // packages. Nothing was done. Methods that return a [Run] or an [Agent] return nil then, and those that return
 // a [Call] or a [ModelCall] return one that records nothing. The methods of a nil Call or
 // ModelCall record nothing either, and return no error.
-var ErrZeroValue = errors.New("agentevents: a nil or zero value cannot be used: it comes from the function that opens it or makes it new, or from the method of another handle")
+var ErrZeroValue = errors.New("agentevents: a nil or zero value cannot be used: make the value with its function New or Open, or with the method of another handle")
 
 // A Run is a handle to a run. Its events belong to no agent.
 type Run struct {
@@ -83,8 +83,7 @@ func (s Scope) with(over Scope) Scope {
 // Emit records one payload as an event of the run; the library fills in the
 // envelope. It returns nil, or a [*RuleError] when nothing was recorded,
 // or a [*SinkError] (several are joined) when the event was recorded and a
-// required sink failed. The payload belongs to the log from then on: it must
-// not be changed.
+// required sink failed. The caller must not change the payload afterwards.
 //
 // Some rules bind Emit and the other methods of handles, but not Record: an agent acts after its
 // start, a tool is called in status tool_call, a good end agrees with the status and leaves no call
@@ -262,10 +261,11 @@ type Call struct {
 	denied  error // why the tool must not run; nil when it may
 }
 
-// Call records that the agent calls a tool. p names the tool, and has all that is known of the
-// call: the provider's call id, arguments, attempt, transport. An empty CallID is minted. Return,
-// Fail or End closes the call. Calls may overlap. Call does not change p, which belongs to the log
-// from then on.
+// Call records that the agent calls a tool, and returns a handle to the call. p names the tool, and
+// has the known facts of the call: the provider's call id, arguments, attempt, transport. If CallID
+// is empty, Call takes an id from EmitterOptions.NewID. Return, Fail or End of the handle closes the
+// call. The calls of an agent may overlap. Call does not change p, and the caller must not change it
+// afterwards.
 //
 // The handle is never nil, whatever the error is.
 func (a *Agent) Call(ctx context.Context, p *ToolCalled) (*Call, error) {
@@ -364,8 +364,8 @@ func (c *Call) Fail(ctx context.Context, err error) error {
 }
 
 // End records how the call ended. p has its status, result and error; the call id, the tool and,
-// counted from Call, the duration are filled in where they are missing. End does not change p,
-// which belongs to the log from then on.
+// counted from Call, the duration are filled in where they are missing. End does not change p, and
+// the caller must not change it afterwards.
 //
 // A call may outlive its agent: the return of a call that is open is marked [MarkLate] when
 // the agent or the run has ended, or the agent has moved to a terminal status.

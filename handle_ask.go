@@ -97,7 +97,7 @@ func (r *Run) Answer(ctx context.Context, p Payload) error {
 	ev := Event{Scope: r.scope, Payload: p}
 	key := answerOf(&ev)
 	if key.kind == "" {
-		return fmt.Errorf("agentevents: Answer: %T is not an answer", p)
+		return fmt.Errorf("agentevents: Answer: %T is not an answer; legal: ApprovalGranted, ApprovalRejected, ClarificationResolved", p)
 	}
 	return r.s.recordAs(ctx, &ev, r.head, &outcome{answers: key})
 }

@@ -17,7 +17,7 @@ var errLeftOpen = errors.New("the agent ended before the return")
 // fail first, with err (see [Call.Fail]). p has further facts of the end and may be nil. Where it
 // names neither an outcome nor an error the outcome is converged without err; with err the error is
 // recorded, and the outcome is aborted if err is a cancellation or a deadline for [Call.Fail].
-// Finish does not change p, which belongs to the log from then on.
+// Finish does not change p, and the caller must not change it afterwards.
 //
 // Pass the context that was cancelled: it has the cause (see [Call.Fail]). Statuses follow under
 // [LifecycleDerived]. Under another table Finish records no transition: the caller sends the agent

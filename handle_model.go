@@ -72,9 +72,10 @@ var (
 	}
 )
 
-// Model records that the agent calls a model. p names the model, and has all that is known of the
-// call: attempt, request, parameters. An empty ModelCallID is minted. Return or Fail closes the
-// call. Model calls may overlap. Model does not change p, which belongs to the log from then on.
+// Model records that the agent calls a model, and returns a handle to the call. p names the model,
+// and has the known facts of the call: attempt, request, parameters. If ModelCallID is empty, Model
+// takes an id from EmitterOptions.NewID. Return or Fail of the handle closes the call. Model calls
+// may overlap. Model does not change p, and the caller must not change it afterwards.
 //
 // The handle is never nil, whatever the error is.
 func (a *Agent) Model(ctx context.Context, p *ModelCalled) (*ModelCall, error) {
@@ -229,11 +230,11 @@ func fillOpt[T any](to *Opt[T], from Opt[T]) {
 	}
 }
 
-// Return records that the model returned, and the whole of the block that is open. p has the known
-// facts of the answer: finish reasons, usage, ids. Return fills in missing facts: those given to
-// Note, the model call id and, counted from Model, the duration and the time to the first piece.
-// Return does not change p, which belongs to the log from then on. When the return is refused the
-// call stays open. The return is marked as by [Call.End].
+// Return records that the model returned. If a block of the answer is open, Return first records
+// it whole. p has the known facts of the answer: finish reasons, usage, ids. Return fills in missing
+// facts: those given to Note, the model call id and, counted from Model, the duration and the time to
+// the first piece. Return does not change p, and the caller must not change it afterwards. If the
+// return is refused, the call stays open. The return is marked as by [Call.End].
 func (c *ModelCall) Return(ctx context.Context, p *ModelReturned) (err error) {
 	if !c.ok() {
 		return nil
@@ -259,9 +260,9 @@ func (c *ModelCall) Return(ctx context.Context, p *ModelReturned) (err error) {
 	return nil
 }
 
-// Fail records that the model call failed with err, and the whole of the block that is open as far
-// as it came. The code is "cancelled", "deadline_exceeded" or "panic" in the same cases as for
-// [Call.Fail]. The fields of a [*ToolError] in err are recorded.
+// Fail records that the model call failed with err. If a block of the answer is open, Fail first
+// records the pieces so far as a whole block. The code is "cancelled", "deadline_exceeded" or
+// "panic" in the same cases as for [Call.Fail]. The fields of a [*ToolError] in err are recorded.
 func (c *ModelCall) Fail(ctx context.Context, err error) error {
 	if !c.ok() {
 		return nil

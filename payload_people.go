@@ -21,10 +21,11 @@ type ApprovalRequested struct {
 	CallID     string `json:"callId,omitzero" class:"id"`             // id of the tool call to allow
 	ToolID     string `json:"toolId,omitzero" class:"id"`             // tool of that call
 	Arguments  JSON   `json:"arguments,omitzero" class:"content"`     // arguments of that call; any JSON value
-	// ArgumentsHash binds the approval to its call: "sha256:" and the hexadecimal digest of
-	// the arguments in canonical JSON (RFC 8785, with numbers exact). The emitter sets it from
-	// Arguments as they are recorded, after redaction: arguments that differ only in masked
-	// values count as the same. It sets none if CallID names the call and Arguments are absent.
+	// ArgumentsHash binds the approval to the arguments of its call. It is "sha256:" and the
+	// hexadecimal SHA-256 digest of the arguments in canonical JSON (RFC 8785, with exact
+	// numbers). The emitter sets it, if it is empty, from Arguments after redaction, so arguments
+	// that differ only in masked values have the same hash. It stays empty if Arguments are absent
+	// and CallID is set or ToolID is empty.
 	ArgumentsHash string `json:"argumentsHash,omitzero" class:"meta"`
 	// Timeout is how long the request stands and, from the grant on, how long the grant
 	// stands for the call; milliseconds on the wire.

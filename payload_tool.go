@@ -39,9 +39,9 @@ type ToolCalled struct {
 	extra extras
 }
 
-// ToolArgumentsDelta is a piece of a call's arguments that the model is still
-// writing. It may come before the [ToolCalled]. All pieces together are the JSON
-// text of the arguments.
+// ToolArgumentsDelta is a piece of the arguments of a tool call, recorded while the model writes
+// them. It may precede the [ToolCalled] of its call. The pieces of a call, joined in order, are the
+// JSON text of its arguments.
 //
 // Mirrors: KAOS tool_call_args_delta.
 type ToolArgumentsDelta struct {

@@ -148,8 +148,8 @@ type StepStarted struct {
 	extra extras
 }
 
-// StepEnded closes the agent's last open step of a plan with this id, or one that
-// started in the span of its envelope.
+// StepEnded closes a step of a plan: the step that started in the span of its envelope, or else the
+// last open step of the agent with this id.
 //
 // Mirrors: KAOS span step/complete, step/error.
 type StepEnded struct {

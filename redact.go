@@ -86,9 +86,9 @@ const (
 type Policy struct {
 	// Off turns the whole step off.
 	Off bool
-	// Content and Meta are the actions on the text of these classes; the default
-	// is [ActionScan]. A text of class meta may be required, so [ActionDrop] masks
-	// it.
+	// Content and Meta are the actions on texts of the classes content and meta; the default is
+	// [ActionScan]. As Meta, [ActionDrop] masks texts instead of removing them: an event may
+	// require them.
 	Content Action
 	Meta    Action
 	// Keys are more names of credentials: a value is masked when its name ends with

@@ -416,7 +416,7 @@ func (m *machine) checkAgentEnded(ev *Event, sub *subject) *RuleError {
 			continue // an earlier attempt may have counted the step that seems new
 		}
 		if c.given < c.counted {
-			err := m.refuse(ev, RuleEndedTotals, named("agent", sub.key), "", itoa(c.given)+" is below what was recorded; legal: "+itoa(c.counted)+" or more")
+			err := m.refuse(ev, RuleEndedTotals, named("agent", sub.key), "", itoa(c.given)+" is below the recorded number; legal: "+itoa(c.counted)+" or more")
 			err.Pointer = "/payload/totals/" + c.name
 			return err
 		}

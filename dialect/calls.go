@@ -52,8 +52,9 @@ func (c *Calls) Get(run, agent, call string) *agentevents.Event {
 	return c.open[callKey{run, agent, call}]
 }
 
-// Joined returns the open call that the line of the return ev also records: the call of the same
-// agent, or the execution of a node. It returns nil for any other event.
+// Joined returns the open call that ev, a [agentevents.ToolReturned], closes: the call with its call
+// id of the same agent or, if ev has no agent, of the same execution of a node. It returns nil if no
+// call has this id, if ev has OneEvent set, and for events of other kinds.
 func (c *Calls) Joined(ev *agentevents.Event) *agentevents.Event {
 	p, ok := ev.Payload.(*agentevents.ToolReturned)
 	if !ok || p.OneEvent {

@@ -16,9 +16,9 @@ import (
 // events, and one event may need several lines. It takes the events of one log, in order, of any
 // number of runs. It is not for concurrent use.
 //
-// An event that was read with Verbatim has its line as its [agentevents.Event.Origin]. The encoder
-// writes that line as long as the event still equals the line's. After a change of a field it
-// encodes the event anew.
+// An event that was read with ReaderOptions.Verbatim keeps its line: see
+// [agentevents.Event.Origin]. The encoder writes that line if no field of the event has changed since
+// then, else it encodes the event anew.
 //
 // An id that is not UTF-8 is an error, as in the native format. In other text the encoder writes
 // U+FFFD for damaged characters and lists the loss ([DamagedText]).

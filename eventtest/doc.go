@@ -20,8 +20,8 @@
 //
 // # Lines
 //
-// [Describe] writes an event as a line of words: the agent, if any, the kind, the payload's main
-// facts, and the marks in brackets.
+// [Describe] writes an event as a line of words: the agent, if the event has one, the kind, the
+// main facts of the payload, and the marks in brackets.
 //
 //	main agent.started "Add /v2/health"
 //	main agent.toolReturned read c1 error timeout
@@ -54,10 +54,11 @@
 //
 // # Conditions beyond a line
 //
-// [Match] makes a wanted event of a function of the payload, and stands where a line does.
-// [Payloads] returns the payloads of a type, for checks of any kind. [Recorder.WantLaws] checks the
-// laws of every run: it breaks no rule, leaves nothing open, and folds of the log agree. [ReadLog]
-// makes a recorder of a log that another program has written.
+// [Match] describes a wanted event by a function that checks its payload; pass it in place of a
+// line. [Payloads] returns all recorded payloads of one type, for other checks.
+// [Recorder.WantLaws] checks that each run breaks no rule, leaves nothing open, and gives the same
+// state however its log is folded. [ReadLog] makes a recorder from a log that another program has
+// written.
 //
 // # Other test packages
 //

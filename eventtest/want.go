@@ -64,8 +64,9 @@ func (r *Recorder) WantExactly(t testing.TB, wanted ...any) {
 	}
 }
 
-// WantNone fails the test for each line or [Matcher] that matches an event, and for one
-// that seems to misspell a kind, as it would never match: see the package documentation.
+// WantNone fails the test for each given line or [Matcher] that matches a recorded event. It also
+// fails for a line with a word that seems to misspell a kind, because that line would never match:
+// the package documentation has the rule, under Lines.
 func (r *Recorder) WantNone(t testing.TB, unwanted ...any) {
 	t.Helper()
 	wants, ok := r.parse(t, unwanted)

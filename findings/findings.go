@@ -122,8 +122,8 @@ type Cost struct {
 	From string `json:"from,omitzero"`
 }
 
-// LoopDetected is the ErrorType of an agent.error with which a program tells that it has found a loop
-// itself and stops. It is a [Repeat] at once.
+// LoopDetected is the ErrorType of an agent.error in which a program reports that it has detected a
+// loop itself and stops. A single such event is a [Repeat].
 const LoopDetected = "loop_detected"
 
 // A Finding is one pattern of a run. It shares no memory with the run.

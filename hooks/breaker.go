@@ -105,10 +105,11 @@ type Breaker struct {
 	Watch *Watch
 }
 
-// Install returns the options with the breaker in them: as the last sinks, and in Follow, before
-// the events of the Follow of o. Call it where the emitter is made, so that nothing replaces
-// Follow, and Guard with a Watch. Several breakers are installed one after the other; one may be
-// installed for several emitters, whose runs it keeps apart.
+// Install returns o with the breaker added: its sinks follow the sinks of o, and its Follow returns
+// the breaker's events before those of the Follow of o. With a Watch it may also replace Guard by
+// one that asks the Guard of o. Do not set Follow or Guard of the result. To install several
+// breakers, pass the result to the next Install. One breaker may be installed for several emitters:
+// it keeps their runs apart.
 func (b Breaker) Install(o agentevents.EmitterOptions) agentevents.EmitterOptions {
 	if b.Watch != nil {
 		o = b.Watch.install(o, b.Stop)

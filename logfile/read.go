@@ -295,11 +295,11 @@ func (g *gunzip) Read(p []byte) (n int, err error) {
 	return n, err
 }
 
-// Files opens the segments of a log one after another, oldest first, up to the one that is active
-// at the beginning. The loop need not close them: each is closed when the next one is opened. Open
-// files are not harmed when segments are compressed, rotated or removed meanwhile. An error is one
-// segment's, or a [*MissingError] for some, and the next ones follow. Without any file the only
-// error is [fs.ErrNotExist].
+// Files opens the segments of a log one after another, oldest first. The last one is the segment
+// that is active when the loop begins. Files closes each segment before it opens the next one, so
+// the loop need not close them. A segment that is open stays readable when it is compressed, rotated
+// or removed. An error is about one segment, or is a [*MissingError] about one or more; the next
+// segments follow it. If the log has no file, the only error is [fs.ErrNotExist].
 //
 // A [Reader] reads the log as one text. Files is for programs that need the position of a line.
 func Files(path string) iter.Seq2[*File, error] {

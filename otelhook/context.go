@@ -55,8 +55,8 @@ func Environ(ctx context.Context) []string {
 	return env
 }
 
-// ContextFromEnviron is the other side of [Environ]: it returns ctx with the span that
-// the variables name, as of [os.Environ], if they name one.
+// ContextFromEnviron reads the variables that [Environ] adds, mostly from [os.Environ]. It returns
+// ctx with the span that they name, or ctx itself if they name none.
 func ContextFromEnviron(ctx context.Context, environ []string) context.Context {
 	carrier := propagation.MapCarrier{}
 	for _, e := range environ {
@@ -73,9 +73,9 @@ type dataKey struct{}
 // A Generator makes the ids of spans. It is an IDGenerator of OpenTelemetry's SDK.
 type Generator struct{}
 
-// IDGenerator returns a generator for the provider (sdk/trace.WithIDGenerator). The ids
-// of a hook's spans are derived from the run and its events then, so that they are the
-// same in an export of the log. Other spans have random ones.
+// IDGenerator returns a generator of span ids: pass it to the tracer provider, by
+// sdk/trace.WithIDGenerator. It derives the ids of a hook's spans from the run and its events, so an
+// export of the log has the same ids. Other spans get random ids.
 func IDGenerator() Generator { return Generator{} }
 
 // NewIDs returns the ids of the first span of a trace.

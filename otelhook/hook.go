@@ -313,8 +313,8 @@ func (h *Hook) CheckSink() error {
 	return nil
 }
 
-// Trace maps the event, and returns the ids of the span that it belongs to. It is called
-// by the emitter.
+// Trace adds the event to the spans of its run, and returns the ids of the span that the event
+// belongs to. The emitter calls it before it gives the event to the sinks: see [agentevents.Tracer].
 func (h *Hook) Trace(ctx context.Context, ev agentevents.Event) agentevents.TraceContext {
 	if h.CheckSink() != nil {
 		return agentevents.TraceContext{}
@@ -334,8 +334,8 @@ func (h *Hook) Trace(ctx context.Context, ev agentevents.Event) agentevents.Trac
 	return at
 }
 
-// WriteEvent maps the event unless Trace has done so: it is for events that do not come
-// from an emitter.
+// WriteEvent adds the event to the spans of its run, unless Trace has done so. It serves events
+// that do not come from an emitter.
 func (h *Hook) WriteEvent(ctx context.Context, ev agentevents.Event) error {
 	if r := h.find(ev.RunID); r == nil || ev.Sequence >= r.next.Load() {
 		h.Trace(ctx, ev)

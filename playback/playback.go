@@ -134,8 +134,9 @@ func (p *Player) mark() {
 	p.marks = append(p.marks, mark{p.next, p.fold.Snapshot()})
 }
 
-// Seek goes to the place before the first event with this sequence or a higher one, forwards or
-// backwards.
+// Seek moves the player forwards or backwards to the place before the first event whose sequence is
+// at least the given one, or to the end if the run has no such event. It fails if the state of an
+// earlier place cannot be restored.
 func (p *Player) Seek(sequence uint64) error {
 	to, _ := slices.BinarySearchFunc(p.events, sequence, func(ev agentevents.Event, s uint64) int { return cmp.Compare(ev.Sequence, s) })
 	if to < p.next {

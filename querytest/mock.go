@@ -35,10 +35,10 @@ func MockQuery(t testing.TB, dir string) query.Func {
 
 // MockOptions configure a [Mock]. The zero MockOptions are usable.
 type MockOptions struct {
-	// OnDifference is told of each prompt that is not the recorded one. It is called
-	// concurrently if queries are made so. Nil means that nobody is told.
+	// OnDifference is called with each prompt that differs from the recorded one. Concurrent
+	// queries call it concurrently. Nil means that such prompts are not reported.
 	OnDifference func(*Difference)
-	// Strict makes such a prompt an error of the query.
+	// Strict makes a query with such a prompt fail with the [*Difference].
 	Strict bool
 }
 

@@ -521,8 +521,8 @@ func (d *Details) Call(runID, agentID string, sequence uint64) string {
 // ModelFailure returns why the last failed model call of an agent failed, or "".
 func (d *Details) ModelFailure(runID, agentID string) string { return d.run(runID).of(agentID).failure }
 
-// Worked returns how long an agent was at work in all attempts that ended, if that is much less than
-// it took, else 0.
+// Worked returns how long an agent was at work, in all its attempts that ended. It returns 0 if the
+// rest of took is shorter than a second or than a quarter of took.
 func (d *Details) Worked(runID, agentID string, took time.Duration) time.Duration {
 	return rested(took, d.run(runID).of(agentID).worked)
 }

@@ -98,13 +98,13 @@ func TestDamagedSnapshot(t *testing.T) {
 		{"stale", made(t, "r", "text", 1, 1), 5, ""},
 		{"of all", made(t, "r", "text", 6, 6), 0, ""},
 		{"empty", []byte{}, 6, "damaged"},
-		{"without its body", append(bytes.Clone(head), '\n'), 6, "another hash"},
-		{"truncated", whole[:len(whole)-20], 6, "another hash"},
-		{"without its head", body, 6, "another hash"},
+		{"without its body", append(bytes.Clone(head), '\n'), 6, "its hash differs"},
+		{"truncated", whole[:len(whole)-20], 6, "its hash differs"},
+		{"without its head", body, 6, "its hash differs"},
 		{"zeros", make([]byte, len(whole)), 6, "damaged"},
-		{"one byte changed", bytes.Replace(whole, []byte(`"text"`), []byte(`"Text"`), 1), 6, "another hash"},
+		{"one byte changed", bytes.Replace(whole, []byte(`"text"`), []byte(`"Text"`), 1), 6, "its hash differs"},
 		{"of another run", made(t, "s", "text", 6, 4), 6, `of another run: "s"`},
-		{"of another log", made(t, "r", "other", 6, 4), 6, "of another log"},
+		{"of another log", made(t, "r", "other", 6, 4), 6, "comes from another log"},
 		{"newer than the log", made(t, "r", "text", 9, 9), 6, "newer than the log"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -465,7 +465,7 @@ func TestWithoutDeltas(t *testing.T) {
 	want := string(restored().Snapshot.AppendJSON(nil))
 	require.NoError(t, s.SaveSnapshot(t.Context(), afterDelta))
 	r := restored()
-	require.ErrorContains(t, r.Distrust, "of another log")
+	require.ErrorContains(t, r.Distrust, "comes from another log")
 	require.Equal(t, want, string(r.Snapshot.AppendJSON(nil)))
 }
 

@@ -387,7 +387,7 @@ func readSnapshot(path string) (head snapshotHead, text []byte, err error) {
 		return head, nil, fmt.Errorf("the file is damaged: its first line is: %w", err)
 	}
 	if hashOf(text) != head.SHA256 {
-		return head, nil, errors.New("the file is damaged: it has another hash than its first line says")
+		return head, nil, errors.New("the file is damaged: its hash differs from the hash in its first line")
 	}
 	return head, text, nil
 }

@@ -97,7 +97,7 @@ func (r *Restored) onto(ctx context.Context, s Store, snapshot *agentevents.RunS
 		}
 	})
 	if err == nil && (odd != nil || !known) {
-		return fmt.Errorf("runstore: the snapshot of run %s is of another log: its event %d is not that of the store", jsonwire.Brief(snapshot.RunID), last), nil
+		return fmt.Errorf("runstore: the snapshot of run %s comes from another log: the store has another event %d, or none", jsonwire.Brief(snapshot.RunID), last), nil
 	}
 	if known {
 		r.Folded--

@@ -188,9 +188,9 @@ func CheckSnapshot(s *agentevents.RunSnapshot, next uint64) error {
 	case next == 0:
 		return fmt.Errorf("%w (run %s)", ErrNoRun, jsonwire.Brief(s.RunID))
 	case s.NextSequence == 0:
-		return fmt.Errorf("runstore: the snapshot of run %s does not say where in the log it is", jsonwire.Brief(s.RunID))
+		return fmt.Errorf("runstore: the snapshot of run %s has no NextSequence: it names no place in the log", jsonwire.Brief(s.RunID))
 	case s.NextSequence > next:
-		return fmt.Errorf("runstore: the snapshot of run %s is newer than the log: its next sequence is %d, that of the log is %d", jsonwire.Brief(s.RunID), s.NextSequence, next)
+		return fmt.Errorf("runstore: the snapshot of run %s is newer than the log: its next sequence is %d, but the log has %d", jsonwire.Brief(s.RunID), s.NextSequence, next)
 	}
 	return nil
 }

@@ -17,11 +17,11 @@ import (
 //
 //	w, err := runstore.NewWorker(store, "host-7", 30*time.Second)
 //	…
-//	ctx, err := w.Claim(ctx, runID) // ErrClaimed: another worker has it; ErrEnded: there is nothing to do
+//	ctx, err := w.Claim(ctx, runID) // ErrClaimed: another worker has the run; ErrEnded: it has ended
 //	…
 //	restored, err := runstore.Restore(ctx, w, runID, agentevents.FoldOptions{})
 //	run, err := em.Resume(restored.Snapshot)
-//	… // work with ctx: it ends if the run is lost
+//	… // work with ctx, which is cancelled when the claim is lost
 //	err = w.Release(ctx, runID)
 type Worker struct {
 	store Claimer

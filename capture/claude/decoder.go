@@ -390,8 +390,8 @@ func (d *Decoder) heldPrompt() bool {
 }
 
 // begin starts a turn of the main agent, and before the first turn the run. Then it
-// processes the held lines. because is the line that shows the turn if there is no init
-// line.
+// processes the held lines. because is the line that shows the turn when the stream lacks the
+// init line.
 func (d *Decoder) begin(because *line) {
 	from := d.init
 	var synthetic agentevents.Marks

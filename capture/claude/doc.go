@@ -97,16 +97,16 @@
 //
 // A sub-agent's id is the main agent's id, its type in lower case and eight digits of a
 // hash of the spawning call's id, such as "claude:explore:5f0c93ab": the formats that logs
-// are converted to allow it. It is the same in every reading, and different for every call. A sub-agent starts at its first line, but the event waits for its first
-// message, which names the model. Its status and messages follow from its lines. If
+// are converted to allow it. It is the same in every reading, and different for every call. A
+// sub-agent starts at its first line, but the event waits for its first message, which names the model. Its status and messages follow from its lines. If
 // only the result of the call has its last words, they are in AgentEnded.Result.
 //
-// A step is one round trip to the model. It begins with a new API message, and when the
-// agent thinks again. Streams have no statuses. The status changes are those of
-// [agentevents.LifecycleDerived], which the starts name: an agentevents.Emitter records
-// the events of the decoder. With [Options].NoTransitions there are none. The emitter
-// also counts the totals of an agent's end, and cuts content that is too long for a line
-// of a log ([agentevents.DefaultMaxLine]).
+// A step is one round trip to the model. A step begins with each new API message, and each time
+// the agent returns to thinking. Streams have no statuses: the decoder passes its events through
+// an agentevents.Emitter, which derives the status changes ([agentevents.LifecycleDerived]).
+// Each agent.started names that lifecycle. [Options].NoTransitions leaves the status changes
+// out. The emitter also counts the totals of an agent's end, and shortens content that would make
+// a line longer than [agentevents.DefaultMaxLine].
 //
 // # Usage
 //
@@ -125,8 +125,7 @@
 // for each model: the sum of the greatest usage that the lines state of each API message.
 // It is partial, because the CLI prints lines while their message grows, unless all messages
 // were streamed to their end (message_delta). AgentEnded of a
-// sub-agent has no usage: the one beside the result of its call is that of its last message
-// alone.
+// sub-agent has no usage: the result of its call states the usage of its last message alone.
 //
 // # Errors
 //

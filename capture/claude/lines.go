@@ -324,7 +324,7 @@ func (d *Decoder) user(l *line) {
 }
 
 // messageContent returns the content of a message without its tool results: a string if
-// it is one text, else the blocks. It reports false if there is no content.
+// it is one text, else the blocks. It reports false if the message lacks content.
 func messageContent(message *object) (agentevents.JSON, bool) {
 	raw := message.raw("content")
 	if raw == "" {

@@ -215,8 +215,8 @@ func (o *object) strings(name string) []string {
 	return out
 }
 
-// pick returns an object with those of the named members that are present, in the order
-// of o. It returns "" if there are none.
+// pick returns an object with the named members that o has, in the order of o. It returns ""
+// if o has none of them.
 func (o *object) pick(names ...string) agentevents.JSON {
 	var b strings.Builder
 	for _, m := range o.members {

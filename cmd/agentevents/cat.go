@@ -16,13 +16,13 @@ func catCommand() command {
 	return command{
 		name:    "cat",
 		args:    "[flags] FILE...",
-		purpose: "print the lines of a log, or some of them, byte for byte",
+		purpose: "print all or selected lines of a log, byte for byte",
 		about: `
-Lines that cannot be read are reported on standard error and left out. A byte
-order mark, blank lines and carriage returns at the ends of lines are left out
-too, and so are the hashes of a chained log: they belong to the file, and a copy is in
-no chain. Copy the file itself to keep them. Lines of other formats are printed as native
-ones; 'agentevents convert' writes the other formats.`,
+Lines that cannot be read are reported on standard error and left out. A byte order mark,
+blank lines and carriage returns at the ends of lines are left out too. So are the hashes
+of a chained log, because selected lines are not a chain: copy the file to keep them.
+Lines of other formats are printed as native lines; 'agentevents convert' writes the other
+formats.`,
 		examples: []string{
 			"agentevents cat --kind agent.toolCalled --kind agent.toolReturned run.jsonl",
 			"agentevents cat --agent planner run.jsonl.000007.gz",
@@ -69,7 +69,7 @@ type place struct{ run, span string }
 func (f *filter) flags(fs *flag.FlagSet) {
 	fs.Var(&f.kinds, "kind", "only events of this `KIND`; may be given several times")
 	fs.StringVar(&f.run, "run", "", "only events of the run `ID`")
-	fs.StringVar(&f.agent, "agent", "", "only events of the agent `ID`; without ids, of the node, execution or span")
+	fs.StringVar(&f.agent, "agent", "", "only events of the agent `ID`; without an agent, of the node, execution or span")
 	fs.Var(&f.from, "from", "only events from the sequence `SEQ` on")
 	fs.StringVar(&f.workflow, "workflow", "", "only events of the workflow `ID`")
 	fs.StringVar(&f.phase, "phase", "", "only events of the phase `NAME`")

@@ -185,7 +185,7 @@ func TestCommandsTakeLinksOff(t *testing.T) {
 		plain := exec(log, append(strings.Fields(args), "-")...)
 		got := exec(whole, append(strings.Fields(args), "-")...)
 		if strings.HasPrefix(args, "redact") {
-			require.Contains(t, got.err, "the log is chained and its copy is not")
+			require.Contains(t, got.err, "the copy of the chained log has no chain")
 			plain.err, got.err = "", ""
 		}
 		require.NotEqual(t, exitUsage, got.code, got.err)
@@ -218,7 +218,7 @@ func TestRedactedCopyIsChained(t *testing.T) {
 	require.NotContains(t, got.out+got.err, "hash")
 	got = exec(first, "redact", "-")
 	require.NotContains(t, got.out, `"hash"`)
-	require.Contains(t, got.err, "agentevents redact: the log is chained and its copy is not")
+	require.Contains(t, got.err, "agentevents redact: the copy of the chained log has no chain")
 }
 
 // A link to a log is checked with the log's head.

@@ -21,41 +21,41 @@ func checkCommand() command {
 	return command{
 		name:    "check",
 		args:    "[flags] FILE...",
-		purpose: "check that a log keeps its rules",
+		purpose: "report the events of a log that break a rule",
 		about: `
-Exits with 0 when the log keeps the rules, and prints nothing but warnings; an empty
-log keeps them. Otherwise it prints a line for every problem, in the order of the log,
-and exits with 1:
+If the log breaks no rule, check exits with 0 and prints only warnings; an empty log breaks
+no rule. Otherwise it prints a line for each problem, in the order of the log, and exits
+with 1:
 
   FILE:LINE: RULE: the fault; the subject is in this state
 
-Run 'agentevents rules' for the rules. A line that is not an event breaks the
-rule line-unreadable. Status changes are checked by the table that the log names.
-A log that names none is checked by the strict one if it is KAHN's, else by the
-relaxed one.
+'agentevents rules' lists the rules. A line that is not an event breaks the rule
+line-unreadable. Status changes are checked by the lifecycle table that the log names. A
+log without the name of a table is checked by the strict table if it is KAHN's, else by the
+relaxed table.
 
-Sequence numbers that no event of a run has are named at the end, in one line for
-every run, which begins with "warning:". They do not change the exit status, as a log
-may leave out deltas; with --complete they are problems. Runs that have no delta, and end
-a block of text after the last number that is missing, have one line together: a log
-without deltas looks so. With --complete each has its own. Nothing is known to be missing
-from logs in formats whose numbers are not unique (KAOS) or that have none. A log whose
-first segments are not there is named likewise. A run whose beginning is missing breaks
-no rule that needs it: statuses, open calls and the table are unknown there.
+Missing sequence numbers are listed at the end, in one line for each run, which begins with
+"warning:". They do not change the exit status, because a log may leave out deltas; with
+--complete they are problems. Runs that have only whole blocks, where the deltas may have
+had the missing numbers, share one line; with --complete each has its own. In formats whose
+numbers are not unique (KAOS), and in formats without numbers, no event is known to be
+missing. A log that lacks its first segments gets a warning too. If the beginning of a run
+is missing, its statuses, open calls and table are unknown, and the rules about them are
+not checked there.
 
-With --chain the lines must be chained, too: each has the hash of the one before it and
-its own. The files are one log in the order in which they are given. The first line of
-each file that breaks the chain is a problem, with the rule chain-broken, and so is a
-last line that is not the one FILE.head names. A chain that begins in the middle of the
-log is named at the end, in a line that begins with "warning:". A chain has no key: it
-shows accidents and edits, but not one by somebody who wrote all of its rest anew.
+With --chain the lines must form a chain: each has its own hash and the hash of the line
+before it. The files are one log, in the order given. The first line of each file that
+breaks the chain is a problem with the rule chain-broken. So is a last line that differs
+from the line that FILE.head names. A chain that begins in the middle of the log gets a
+warning at the end. A chain has no key: it shows accidents and edits, but not that somebody
+has written all lines after an edit anew.
 
-The format of every line is detected. With --dialect all lines are read as that
-format, and the rules of its document are checked too: kahn has the strict table. A rule
-of the library that the line's document does not state is only a warning, in a line with
-"warning:" after its place, and does not change the exit status; with --strict it is a
-problem, and openwop is held to the letter of its text: a tool has a scope, a handoff a
-node and another agent. Logs in the library's own format keep all rules.`,
+The format of each line is detected. With --dialect all lines are read as that format, and
+the rules of its document are checked too; for kahn the table is the strict one. A library
+rule that the document does not state gives only a warning, with "warning:" after its
+place, and does not change the exit status. With --strict it is a problem, and openwop
+lines must keep each word of its text: a tool has a scope, a handoff a node and another
+agent. Logs in the library's own format must keep all rules.`,
 		examples: []string{
 			"agentevents check run.jsonl",
 			"agentevents check --lifecycle strict *.jsonl",
@@ -67,12 +67,12 @@ node and another agent. Logs in the library's own format keep all rules.`,
 			var format wireFlag
 			c.l.flags(fs)
 			f.flags(fs, &c.l)
-			chained := fs.Bool("chain", false, "check the chain of a log that was recorded with one")
-			strict := fs.Bool("strict", false, "exit with 1 for rules that the document does not state, too")
-			complete := fs.Bool("complete", false, "exit with 1 if a sequence number is missing, too")
-			fs.Var(&format, "dialect", "check the rules of this `FORMAT` too; 'agentevents help convert' lists them")
+			chained := fs.Bool("chain", false, "check the hashes that chain the lines of the log")
+			strict := fs.Bool("strict", false, "exit with 1 also for rules that the document does not state")
+			complete := fs.Bool("complete", false, "exit with 1 also if a sequence number is missing")
+			fs.Var(&format, "dialect", "check the rules of `FORMAT` too; 'agentevents help convert' lists formats")
 			threshold := openwop.DefaultThreshold
-			fs.Func("threshold", "openwop: escalate decisions below `N`, unless the log has another; default 0.7", func(s string) error {
+			fs.Func("threshold", "openwop: decisions below confidence `N` escalate; default: as in the log, or 0.7", func(s string) error {
 				var err error
 				if threshold, err = strconv.ParseFloat(s, 64); err != nil || !(threshold >= 0 && threshold <= 1) {
 					return errors.New("want a number from 0 to 1")

@@ -26,28 +26,27 @@ func convertCommand() command {
 The formats are:
 
 ` + formats.String() + `
-Without --from the format of every line is detected, so files may be mixed. Lines
-of the published profiles openwop:v1 and openwop:v2 are then read as openwop: the
-events are the same, but members that the profile implies are kept as extra
-members. Name these two formats with --from.
+Without --from the format of each line is detected, so a file may have lines of several
+formats. Lines of openwop:v1 and openwop:v2 are then read as openwop: the events are the
+same, but the members that these schemas imply are kept as extra members. For these two
+formats give --from.
 
-At the end, lost and made-up values are listed on standard error. A part of an
-event is lost when the new format has no place for it. It is made up when the
-new format requires it and the event lacks it. The values that reading the files
-made up, such as ids that their format does not have, are listed first, as
-"reading:". Events without a counterpart are left out and listed too. With
---strict the exit status is then 1.
+At the end standard error lists the lost values and the made-up values. A value is lost
+if the new format has no place for it. A value is made up if the new format requires it
+and the event lacks it. Values that were made up to read the files, such as missing ids,
+come first, after "reading:". Events that the new format cannot express are left out and
+listed too. With --strict the exit status is 1 if the list is not empty.
 
-The list is measured: each line is read back and compared with its event. --fast leaves
-that out, and so does --quiet. The openwop formats list their losses while they write.
---verify relies on no list: it reads the whole output back, compares every event, and
-reports a difference that the list does not name; the exit status is then 1.
+To make the list, convert reads each line back and compares it with its event. --fast and
+--quiet skip this step. The openwop formats list their losses while they write. --verify
+checks the list: it reads the whole output back, compares each event, and reports each
+difference that the list lacks. The exit status is then 1.
 
-A line that is written in its own format keeps its bytes. A frame of Server-Sent
-Events keeps those of its data.
+A line that is converted to its own format keeps its bytes. A frame of Server-Sent Events
+keeps the bytes of its data.
 
-With --redact secrets are masked as 'agentevents redact' masks them. What changes is
-listed too, as "redacting:"; --verify compares the output with the redacted events.
+With --redact secrets are masked as 'agentevents redact' masks them. The changes are
+listed too, after "redacting:"; --verify compares the output with the redacted events.
 Lines do not keep their bytes then.`,
 		examples: []string{
 			"agentevents convert --to kahn run.jsonl > fleet.jsonl",
@@ -62,10 +61,10 @@ Lines do not keep their bytes then.`,
 			redact := fs.Bool("redact", false, "mask secrets")
 			fs.Var(&from, "from", "the `FORMAT` of the files; default: detected line by line")
 			fs.Var(&to, "to", "the `FORMAT` to write")
-			strict := fs.Bool("strict", false, "exit with 1 when anything is lost or made up")
+			strict := fs.Bool("strict", false, "exit with 1 if a value is lost or made up")
 			quiet := fs.Bool("quiet", false, "do not list lost and made-up values")
 			verify := fs.Bool("verify", false, "read the output back and report losses that the list lacks; takes memory")
-			fast := fs.Bool("fast", false, "do not measure losses")
+			fast := fs.Bool("fast", false, "do not read lines back to list losses")
 			return func(in *invocation) error {
 				if to.wire == nil {
 					return usageError("--to is needed: one of " + strings.Join(wireNames(), ", "))
@@ -78,7 +77,7 @@ Lines do not keep their bytes then.`,
 				}
 				events := unlined(lines)
 				if *fast && (*strict || *verify) {
-					return usageError("--fast leaves out the list that --strict and --verify need")
+					return usageError("--strict and --verify need the list that --fast leaves out: leave out --fast")
 				}
 				var redacted dialect.Losses
 				if *redact {

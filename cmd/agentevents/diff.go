@@ -12,25 +12,26 @@ func diffCommand() command {
 	return command{
 		name:    "diff",
 		args:    "[flags] A B",
-		purpose: "list the differences of two runs, agent by agent",
+		purpose: "list the differences between two runs, agent by agent",
 		about: `
-A and B are FILEs of any format. The acts of an agent are compared in their order; one act more is
-one difference, and does not make all that follow differ:
+A and B are FILEs of any format. The acts of an agent are compared in their order. An
+additional act is one difference: the acts after it can still be equal.
 
-  -  only A has it
-  +  only B has it
-  ~  both have it: below stand the members of the payload that differ, each by its JSON
-     pointer, with the values of A and B
+  -  only A has the act
+  +  only B has the act
+  ~  both have the act, with differences: below it are the members of the payload that
+     differ, each with its JSON pointer and the values of A and B
 
-A call and its return are one act, and so is a block of text, however it came in deltas.
+A call and its return are one act. So is a block of text, with all its deltas.
 The comparison leaves out facts that differ between any two runs: ids of events, calls and
 messages, times, durations, tokens, and status changes without a reason. Arguments, results
 and other content are compared unchanged; --ignore leaves members out. The last line has the
-differences in time, tokens, cost and numbers of calls; these alone do not make runs differ.
+differences in time, tokens, cost and numbers of calls, which do not change the exit status.
 
 Agents are paired by their ids or by their properties: task, role, the agents above them, and
-their order. Runs are paired by their ids, by what is asked of them, or, if A and B have no
-id in common, by their order. What a format cannot say is absent: compare logs of one format.`,
+their order. Runs are paired by their ids, by their prompts, or, if A and B have no id in
+common, by their order. Formats differ in the facts that they record: compare logs of one
+format.`,
 		examples: []string{
 			"agentevents diff last-week.jsonl today.jsonl",
 			"agentevents diff --run r-17:r-18 --ignore elapsed run.jsonl",
@@ -47,9 +48,9 @@ id in common, by their order. What a format cannot say is absent: compare logs o
 			l.flags(fs)
 			l.judged = true
 			d.flags(fs)
-			fs.Var(&ignore, "ignore", "leave out members of the `NAME`, at any depth; give the flag again for each")
-			runs := fs.String("run", "", "compare only the two runs with the `IDS` A:B; one FILE may have both")
-			all := fs.Bool("all", false, "print every act and change, however many there are")
+			fs.Var(&ignore, "ignore", "leave out members called `NAME`, at any depth; may be given several times")
+			runs := fs.String("run", "", "compare only the runs with the `IDS` A:B; one FILE may have both")
+			all := fs.Bool("all", false, "print every act and every change, without a limit")
 			asJSON := fs.Bool("json", false, "print JSON, with the sequence of every act that is not the same")
 			return func(in *invocation) error {
 				files := in.args
@@ -59,7 +60,7 @@ id in common, by their order. What a format cannot say is absent: compare logs o
 				case len(files) != 2:
 					return usageError("two FILEs are needed, or one with --run A:B; - is standard input")
 				case files[0] == "-" && files[1] == "-":
-					return usageError("standard input (-) can be read only once")
+					return usageError("standard input can be read only once: name - once")
 				}
 				logs, trouble := [2]*rundiff.Log{}, false
 				for i := range logs {

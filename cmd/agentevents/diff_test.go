@@ -145,7 +145,7 @@ func TestDiffTrouble(t *testing.T) {
 		"":            "two FILEs are needed, or one with --run A:B; - is standard input",
 		"a":           "two FILEs are needed, or one with --run A:B; - is standard input",
 		"a b c":       "two FILEs are needed, or one with --run A:B; - is standard input",
-		"- -":         "standard input (-) can be read only once",
+		"- -":         "standard input can be read only once: name - once",
 		"--run q:r -": `the logs have no two runs "q:r"; 'agentevents ls' lists them`,
 	} {
 		r := exec(one, append([]string{"diff"}, strings.Fields(args)...)...)

@@ -29,36 +29,35 @@ func exportCommand() command {
 	return command{
 		name:    "export",
 		args:    "otlp|chrome [flags] FILE...",
-		purpose: "show a log in a tracing back end or a timeline viewer",
+		purpose: "write the spans of a log for a tracing back end or a timeline viewer",
 		about: `
 Each run becomes a tree of spans: the run, its workflows, phases and steps, its agents,
-their model calls and their tool calls. A run that no event begins has a root that is
-marked as made up; an end without a start lasts as long as it states.
-Spans that the log leaves open, as after a crash, end with their last event.
-An event without a time gets the time of the event before it in
-its run, or of the first that has one; a run without times is left out.
+their model calls and their tool calls. If the log lacks the start of a run, its root span
+is marked as made up. If the log lacks the start of another span, the span gets the duration
+that its end states. A span without an end, as after a crash, ends with its last event.
+An event without a time gets the time of the event before it in its run, or else the first
+time of the run; a run without times is left out.
 
-otlp writes OTLP/JSON, one request per line, or posts it to the --endpoint of an
-OpenTelemetry collector or a back end. A request that such a server is too busy for is
-sent again. With - the log may go on, as 'tail -f' does: ended spans are sent after 5
-seconds, or after --flush-every. Metrics are not exported: METRICS.md of otelhook lists
-them. Headers, such as keys, are also taken from ` + headersEnv + `.
+otlp writes OTLP/JSON, one request per line, or posts the requests to the --endpoint of an
+OpenTelemetry collector or a back end. It repeats a request if the server is too busy. The
+FILE - may be a log that is still being written, as from 'tail -f': ended spans are sent
+after 5 seconds, or after --flush-every. Metrics are not exported; METRICS.md of otelhook
+lists them. Headers, such as keys, are also read from ` + headersEnv + `.
 
-Spans have the ids that the log recorded, else ids that are made of the run's ids, so
-exporting a log again gives the same spans. A run that another process went on with is
-two linked traces if the log recorded the ids of two. Without ids the log does not
-tell them apart, and the run is one trace, in which a pause is time between spans.
+A span has the ids in the log, or else ids derived from the ids of the run and its events:
+a second export gives the same spans. A run that a second process continued is two linked
+traces if the log has the ids of both. Otherwise it is one trace, and a pause is a gap
+between its spans.
 
 chrome writes the Trace Event Format, which ui.perfetto.dev and chrome://tracing open:
 a process for each run and a track for each agent, or more if its work overlaps. It keeps
 all spans in memory.
 
-Prompts, texts, arguments and results are left out unless --content is given. Secrets in
-them are not masked: 'agentevents redact' does that.
+Prompts, texts, arguments and results are left out unless --content is given. Export does
+not mask the secrets in them: run 'agentevents redact' first.
 
-Exported, closed and left-out spans are counted on standard error.
-Spans that the endpoint refuses make the exit status 1, an endpoint that cannot be
-reached makes it 2.`,
+Standard error has the counts of exported, closed and left-out spans. If the endpoint
+refuses spans, the exit status is 1; if it cannot be reached, 2.`,
 		examples: []string{
 			"agentevents export otlp --endpoint http://localhost:4318 run.jsonl",
 			"agentevents redact run.jsonl | agentevents export chrome --content --out run.trace.json -",
@@ -176,12 +175,12 @@ func (x *export) flags(fs *flag.FlagSet) {
 	fs.StringVar(&x.endpoint, "endpoint", "", "otlp: post to `URL`/v1/traces")
 	fs.Var(&x.headers, "header", "otlp: add the header `NAME=VALUE` to posts; may be given several times")
 	fs.BoolVar(&x.gzip, "gzip", false, "otlp: compress posts")
-	fs.IntVar(&x.retries, "retries", 4, "otlp: send a post again `N` times at most; default 4")
+	fs.IntVar(&x.retries, "retries", 4, "otlp: send a post again `N` times at most; default: 4")
 	fs.DurationVar(&x.flushEvery, "flush-every", 0, "otlp: send ended spans after `DURATION`; default: 5s for -, else never")
 	fs.StringVar(&x.options.Service, "service", "", "otlp: the `NAME` of the service; default: agentevents")
 	fs.Var(&x.resource, "resource", "otlp: add `NAME=VALUE` to the resource; may be given several times")
-	fs.Var(&x.semconv, "semconv", "otlp: `VERSION` of the words: 1.41.0, latest; default: the words of both")
-	fs.BoolVar(&x.options.NewIDs, "new-ids", false, "otlp: derive all ids, also where the log recorded some")
+	fs.Var(&x.semconv, "semconv", "otlp: `VERSION` of attribute names: 1.41.0, latest; default: both")
+	fs.BoolVar(&x.options.NewIDs, "new-ids", false, "otlp: derive all ids, and ignore the ids in the log")
 	fs.BoolVar(&x.options.Content, "content", false, "add prompts, texts, arguments and results")
 	fs.BoolVar(&x.options.NoSteps, "no-steps", false, "leave out the spans of phases, nodes, turns and steps")
 	fs.BoolVar(&x.quiet, "quiet", false, "do not count exported and left-out events")
@@ -202,10 +201,10 @@ func (x *export) check(in *invocation, form string, fs *flag.FlagSet) error {
 		return err
 	}
 	if x.endpoint != "" && x.out != "" {
-		return usageError("--endpoint and --out do not go together")
+		return usageError("--endpoint and --out exclude each other: give one of them")
 	}
 	if in.reads(os.Stat(x.out)) {
-		return usageError("--out is a file that is read")
+		return usageError("--out is a FILE that is read: name another file")
 	}
 	if x.retries < 0 {
 		return usageError("--retries must not be negative")
@@ -342,7 +341,7 @@ func (x *export) report(in *invocation, c otlpjson.Counts) {
 		text += fmt.Sprintf(", %s %d", reason, c.Closed[reason])
 	}
 	if closed > 0 {
-		fmt.Fprintf(in.stderr, "spans without an event of their end: %d (%s)\n", closed, text[2:])
+		fmt.Fprintf(in.stderr, "spans without an end event: %d (%s)\n", closed, text[2:])
 	}
 	for _, left := range []struct {
 		n    int

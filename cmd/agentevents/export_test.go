@@ -160,7 +160,7 @@ func TestExportCutLogs(t *testing.T) {
 		if strings.Contains(strings.Join(lines[:n], ""), "run.completed") {
 			continue
 		}
-		require.Regexp(t, `spans without an event of their end: \d+ \(.*shutdown \d+\)\n`, cut.err)
+		require.Regexp(t, `spans without an end event: \d+ \(.*shutdown \d+\)\n`, cut.err)
 		require.Equal(t, "shutdown", root.attr("agentevents.closed.reason"))
 		require.Equal(t, 2, root.Status.Code)
 	}
@@ -267,7 +267,7 @@ func TestExportUsage(t *testing.T) {
 		{"", "a form is needed: otlp, chrome"},
 		{"otel -", `unknown form "otel"; known: otlp, chrome`},
 		{"otlp", "a FILE is needed; - is standard input"},
-		{"otlp --endpoint x --out y -", "--endpoint and --out do not go together"},
+		{"otlp --endpoint x --out y -", "--endpoint and --out exclude each other: give one of them"},
 		{"otlp --endpoint localhost:4318?key=secret -", "--endpoint is not a URL like http://localhost:4318"},
 		{"otlp --endpoint http://x --header secret -", "--header: want NAME=VALUE"},
 		{"otlp --resource =secret -", "--resource: want NAME=VALUE"},
@@ -275,7 +275,7 @@ func TestExportUsage(t *testing.T) {
 		{"otlp --flush-every -1s -", "--flush-every must not be negative"},
 		{"chrome --flush-every 1s -", "--flush-every is a flag of otlp"},
 		{"otlp --semconv 1.0 -", `invalid value "1.0" for flag --semconv: want 1.41.0, latest`},
-		{"otlp --out " + own + " " + own, "--out is a file that is read"},
+		{"otlp --out " + own + " " + own, "--out is a FILE that is read: name another file"},
 		{"otlp --out " + own + " --resource secret -", "--resource: want NAME=VALUE"},
 		{"otlp --out " + own, "a FILE is needed; - is standard input"},
 		{"chrome --endpoint http://x -", "--endpoint is a flag of otlp"},

@@ -19,10 +19,11 @@ func findingsCommand() command {
 	return command{
 		name:    "findings",
 		args:    "[flags] FILE...",
-		purpose: "tell where runs went round in circles, stood still or burned money",
+		purpose: "report the loops, stalls and wasted tokens of runs",
 		about: `
-Prints a line for each finding: its run, its kind, a sentence, its events, when it began
-and the tokens and dollars that it cost so far. A log without any prints nothing.
+Prints a line for each finding: its run, its kind, a sentence, the sequences of its events,
+its start, and the tokens and dollars that it used. Without findings it prints nothing. The
+kinds and their limits are:
 
   repeat                an agent makes the same call and gets the same result, 3 times in
                         a row; or 12 calls in a row are of 3 sorts or fewer
@@ -41,16 +42,16 @@ and the tokens and dollars that it cost so far. A log without any prints nothing
   waste                 loops and failures of a run used 50,000 tokens, or 1 dollar
   asked-too-late        a person was waited for 2 hours, or answers after the end
 
-Results that change are polling and no finding; --poll names a tool that may get one
-result again and again. Calls that are open at the same time count as one. Retries with
-growing pauses are allowed twice as often.`,
+Equal calls with results that change are polling, which is not a finding; --poll names a
+tool that may get the same result again and again. Calls that are open at the same time
+count as one. Retries with growing pauses are allowed twice as often.`,
 		examples: []string{
 			"agentevents findings capture.jsonl",
 			"agentevents findings --json --fail-on repeat --fail-on stall logs/*.jsonl",
 		},
 		exit: `Exit status:
   0  all went well, and no finding has a kind of --fail-on
-  1  a finding has, or the input has problems
+  1  a finding has a kind of --fail-on, or the input has problems
   2  used wrongly, or a file cannot be read or written
 `,
 		flags: func(fs *flag.FlagSet) action {
@@ -61,10 +62,10 @@ growing pauses are allowed twice as often.`,
 			var polls list
 			only := fs.String("run", "", "only the run `ID`")
 			asJSON := fs.Bool("json", false, "print a JSON object for each finding")
-			fs.Var(&fatal, "fail-on", "exit with 1 for a finding of this `KIND`, or any; may be given again")
-			fs.Var(&polls, "poll", "a `TOOL` that may get one result again and again; may be given again")
-			fs.Int64Var(&o.ContextTokens, "context-tokens", 0, "the limit of a model's input is `N` tokens")
-			fs.DurationVar(&o.Stall, "stall", 0, "a gap of this `TIME` is a stall; default 5m")
+			fs.Var(&fatal, "fail-on", "exit with 1 for a finding of `KIND`, or any; may be given several times")
+			fs.Var(&polls, "poll", "`TOOL` that may get the same result again; may be given several times")
+			fs.Int64Var(&o.ContextTokens, "context-tokens", 0, "limit of a model's input: `N` tokens; default: unknown, not checked")
+			fs.DurationVar(&o.Stall, "stall", 0, "a gap of `TIME` is a stall, 3 times TIME during a model call; default: 5m")
 			return func(in *invocation) error {
 				if o.Polls = append(findings.Defaults().Polls, polls...); o.Check() != nil {
 					return usageError("--context-tokens and --stall must not be below 0")

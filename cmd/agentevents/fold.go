@@ -25,7 +25,7 @@ type folder struct {
 // KAHN log keeps that names none: the document has one.
 func (f *folder) flags(fs *flag.FlagSet, l *logReader) {
 	f.lifecycle = choice{values: []string{string(agentevents.LifecycleStrict), string(agentevents.LifecycleRelaxed), string(agentevents.LifecycleDerived)}}
-	fs.Var(&f.lifecycle, "lifecycle", "`TABLE` of legal status changes: strict, relaxed, derived; default the log's")
+	fs.Var(&f.lifecycle, "lifecycle", "`TABLE` of legal status changes: strict, relaxed, derived; default: the log's")
 	l.judged = true
 	f.options.Tolerate = func(v *agentevents.RuleError) bool {
 		return !stated(l.format(), v.Rule) || readable(l.format(), f.event, v)
@@ -85,10 +85,10 @@ func foldCommand() command {
 	return command{
 		name:    "fold",
 		args:    "[flags] FILE...",
-		purpose: "print the state of every run: a snapshot as JSON",
+		purpose: "print the state of each run at the end of the log, as JSON",
 		about: `
-Every snapshot is one line unless --indent is given. Events that break a rule
-are counted in the snapshot; they do not change the exit status.`,
+The state of a run is a snapshot: an object of JSON, on one line unless --indent is given.
+The snapshot counts the events that break a rule; they do not change the exit status.`,
 		examples: []string{
 			"agentevents fold --keep-calls 100000 run.jsonl | jq .closedCalls",
 			"agentevents fold --at 41 --indent run.jsonl",
@@ -101,7 +101,7 @@ are counted in the snapshot; they do not change the exit status.`,
 			f.one(fs)
 			until := sequence(math.MaxUint64)
 			fs.Var(&until, "at", "fold only the events up to and including sequence `SEQ`")
-			fs.IntVar(&f.options.KeepCalls, "keep-calls", 64, "keep the latest `N` calls that returned; default 64")
+			fs.IntVar(&f.options.KeepCalls, "keep-calls", 64, "keep the latest `N` calls that returned; default: 64")
 			indent := fs.Bool("indent", false, "indent the JSON over several lines")
 			return func(in *invocation) error {
 				l.reuse = true

@@ -116,7 +116,7 @@ func TestImportOfOtherPrograms(t *testing.T) {
 			continue
 		case got.code == exitUsage:
 			require.True(t, foreign.IsRead(f.Name), f.Name)
-			require.Regexp(t, `^agentevents import: -: this is a session of .+, or its output, and none of Claude Code\n$`, got.err)
+			require.Regexp(t, `^agentevents import: -: this is a session or the output of .+, not of Claude Code: name that program, or none\n$`, got.err)
 			continue
 		}
 		require.Equal(t, exitProblems, got.code, f.Name)

@@ -19,7 +19,7 @@ func helpCommand() command {
 	return command{
 		name:    "help",
 		args:    "[COMMAND]",
-		purpose: "explain a command, or list them all",
+		purpose: "explain a command, or list all commands",
 		examples: []string{
 			"agentevents help",
 			"agentevents help check",
@@ -38,7 +38,7 @@ func helpCommand() command {
 					c.writeHelp(in.stdout)
 					return nil
 				}
-				return usageError("want one command at most")
+				return usageError("name one COMMAND, or none for the list")
 			}
 		},
 	}

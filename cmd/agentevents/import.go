@@ -21,10 +21,10 @@ func importCommand() command {
 	return command{
 		name:    "import",
 		args:    "[PROGRAM] [flags] FILE",
-		purpose: "turn what an agent program printed, or keeps on disk, into a log",
+		purpose: "turn the saved session or the output of an agent program into a log",
 		about: `
-FILE is a session that the program keeps on disk, a folder with such files, or what the
-program printed. Its first lines tell the PROGRAM, unless it is named:
+FILE is a session file of the program, a folder with such files, or a capture: the saved
+output of the program. Without PROGRAM the first lines of FILE decide which program it is:
 
   claude   sessions of Claude Code, as in ~/.claude/projects, and what it prints with
            --output-format stream-json --verbose
@@ -40,21 +40,21 @@ program printed. Its first lines tell the PROGRAM, unless it is named:
   qwen     sessions of Qwen Code, as in ~/.qwen/projects, and what it prints with
            --output-format stream-json
 
-With the file of a session come those of its sub-agents beside it: they are one run.
-Other commands read such files without an import, with secrets masked. Lines and members
-that a reader does not know are left out; --report lists them in place of the log.
+The files of the sub-agents of a session are read with it: they are one run. Other commands
+read session files without an import, with secrets masked. Unknown lines and members are
+left out; --report lists them in place of the log.
 
-Captures often have lines of plain text between those of JSON. These are
-reported on standard error and skipped. The exit status stays 0 unless --strict
-is given or no line can be read.
+Captures often have lines of plain text between the lines of JSON. Lines of plain text are
+reported on standard error and skipped. The exit status stays 0 unless --strict is given or
+no line can be read.
 
-In a saved capture lines without a time get that of the line before them, or the first
-that there is. If no line has a time, all get that of the FILE's last change, or that of
---time; the run then begins earlier, by the durations that its results state. What comes
-from - without --time is taken to be printed right now.
+In a capture a line without a time gets the time of the line before it, or else the first
+time in the capture. If no line has a time, all lines get --time, or else the time of the
+FILE's last change, or for - the current time; the start of the run is then moved back by
+the durations that its results state.
 
-The run's id is that of the process that printed the capture: one that resumes a session
-prints the same session id and is another run.
+Each capture of a process is a run: a process that resumes a session prints the same
+session id, but gets another run id.
 
 Secrets are masked as 'agentevents redact' masks them, and counted on standard error,
 unless --no-redact is given.`,
@@ -68,15 +68,15 @@ unless --no-redact is given.`,
 			l.limit(fs)
 			r.flags(fs)
 			raw := fs.Bool("no-redact", false, "do not mask secrets")
-			runID := fs.String("run", "", "`ID` of the run; default: that of the session or process")
+			runID := fs.String("run", "", "`ID` of the run; default: the id of the session or process")
 			agentID := fs.String("agent", "", "`ID` of the main agent; default: the name of the program")
-			at := fs.String("time", "", "`TIME` (RFC 3339) of a capture without times; default: that of the FILE")
-			report := fs.Bool("report", false, "print what was not understood, in place of the log")
-			strict := fs.Bool("strict", false, "exit with 1 when a line cannot be read")
+			at := fs.String("time", "", "`TIME` (RFC 3339) of a capture without times; default: last change of FILE")
+			report := fs.Bool("report", false, "list the lines and members that are left out, in place of the log")
+			strict := fs.Bool("strict", false, "exit with 1 if a line cannot be read")
 			return func(in *invocation) error {
 				source := importSource(in)
 				if len(in.args) > 1 {
-					return usageError("one FILE at a time: a capture is one run")
+					return usageError("name one FILE: a capture is one run")
 				}
 				l.run = *runID
 				l.capture = capture.Options{AgentID: *agentID, Redaction: &agentevents.Policy{Off: true}}
@@ -89,7 +89,7 @@ unless --no-redact is given.`,
 				}
 				events, err := l.events(in)
 				if err == nil && *raw && r.given() {
-					err = usageError("--no-redact masks nothing: " + redactFlags + " do not go with it")
+					err = usageError("--no-redact masks nothing: leave out " + redactFlags)
 				} else if err == nil && !*raw {
 					err = r.open(in)
 					events = r.events(&l, events)
@@ -157,7 +157,7 @@ func (l *logReader) imports(in *invocation, source string) error {
 	}
 	l.found = map[string][]*capture.Session{name: sessions}
 	if is, want := sessions[0].Program(), sources[source]; source != "" && is != want {
-		return fmt.Errorf("%s: this is a session of %s, or its output, and none of %s", visible(name), is, want)
+		return fmt.Errorf("%s: this is a session or the output of %s, not of %s: name that program, or none", visible(name), is, want)
 	}
 	return nil
 }

@@ -13,8 +13,8 @@ func kindsCommand() command {
 		name:    "kinds",
 		purpose: "list the kinds of events",
 		about: `
-The columns are the kind, its effect on its subject (opens, delta, closes or
-point), the subject, and droppable if the log of a finished run may leave it out.`,
+The columns are the kind, its effect on its subject (opens, delta, closes or point), the
+subject, and "droppable" for kinds that the log of a finished run may leave out.`,
 		examples: []string{
 			"agentevents kinds",
 			"agentevents kinds | grep tool_call",

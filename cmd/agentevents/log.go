@@ -79,13 +79,13 @@ func (l *logReader) flags(fs *flag.FlagSet) {
 // stream adds the flags of a command that keeps the order of files.
 func (l *logReader) stream(fs *flag.FlagSet) {
 	l.limit(fs)
-	fs.StringVar(&l.run, "run-id", "", "`ID` of the run of Open-Harness lines; default: one made from the first")
+	fs.StringVar(&l.run, "run-id", "", "run `ID` of Open-Harness lines; default: derived from the first line")
 }
 
 // limit adds the flag for the size of lines, for a command that reads no log.
 func (l *logReader) limit(fs *flag.FlagSet) {
 	l.maxLine = agentevents.DefaultMaxLine
-	fs.Func("max-line", fmt.Sprintf("skip lines longer than `BYTES`; default %d (%d MiB)", l.maxLine, l.maxLine>>20), func(s string) error {
+	fs.Func("max-line", fmt.Sprintf("skip lines longer than `BYTES`; default: %d (%d MiB)", l.maxLine, l.maxLine>>20), func(s string) error {
 		var err error
 		if l.maxLine, err = strconv.Atoi(s); err != nil || l.maxLine <= 0 {
 			return errors.New("want a number of bytes above 0")
@@ -143,10 +143,10 @@ func (l *logReader) each(in *invocation) (lineSeq, error) {
 		}
 	}
 	if stdins > 1 {
-		return nil, usageError("standard input (-) can be read only once")
+		return nil, usageError("standard input can be read only once: name - once")
 	}
 	if f, ok := in.stdout.w.(*os.File); ok && in.reads(f.Stat()) {
-		return nil, usageError("standard output is a file that is read")
+		return nil, usageError("standard output is a FILE that is read: write to another file")
 	}
 	if l.report == nil {
 		l.report = func(at position, what string) { l.print(in, at, what) }

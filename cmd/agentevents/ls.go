@@ -21,14 +21,13 @@ func lsCommand() command {
 	return command{
 		name:    "ls",
 		args:    "[flags] FILE...",
-		purpose: "list the runs of a log, a line each",
+		purpose: "list the runs of a log, one on each line",
 		about: `
-A line has the run, its status, when it began and how long it took, its agents, turns,
-calls and failed calls, errors, violations of rules (as of two runs with one id), tokens,
-cost, the models, why it failed or what it waits for, and the session. The runs are in the
-order in which they began. A column
-that no run has anything for is left out. A run that has not ended by the end of the log is
-running.`,
+A line has the id of the run, its status, its start and duration, the numbers of its agents,
+turns, tool calls, failed calls, errors and broken rules, its tokens, its cost in US dollars,
+its models, the reason why it failed or waits, and its session. Two runs with one id break
+rules. The runs stand in the order of their starts. A column without any value is left out.
+A run without an end in the log is running.`,
 		examples: []string{
 			"agentevents ls logs/*.jsonl",
 			"agentevents ls --status failed run.jsonl",
@@ -44,7 +43,7 @@ running.`,
 			for _, s := range runStatuses {
 				status.values = append(status.values, string(s))
 			}
-			fs.Var(&status, "status", "list the runs with the `STATUS` only: completed, failed, running …")
+			fs.Var(&status, "status", "list only runs with the `STATUS`: completed, failed, running …")
 			return func(in *invocation) error {
 				l.reuse = true
 				lines, err := l.each(in)

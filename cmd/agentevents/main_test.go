@@ -73,16 +73,16 @@ func TestUsageErrors(t *testing.T) {
 		{"", "agentevents: a command is needed\nRun 'agentevents help' for usage.\n"},
 		{"frob", "agentevents: unknown command \"frob\"\nRun 'agentevents help' for usage.\n"},
 		{"help frob", "agentevents help: unknown command \"frob\"\nRun 'agentevents help' for usage.\n"},
-		{"help cat check", "agentevents help: want one command at most\nRun 'agentevents help' for usage.\n"},
+		{"help cat check", "agentevents help: name one COMMAND, or none for the list\nRun 'agentevents help' for usage.\n"},
 		{"cat", "agentevents cat: a FILE is needed; - is standard input\nRun 'agentevents help cat' for usage.\n"},
 		{"check", "agentevents check: a FILE is needed; - is standard input\nRun 'agentevents help check' for usage.\n"},
 		{"fold", "agentevents fold: a FILE is needed; - is standard input\nRun 'agentevents help fold' for usage.\n"},
 		{"tail", "agentevents tail: a FILE is needed; - is standard input\nRun 'agentevents help tail' for usage.\n"},
-		{"tail a b", "agentevents tail: one FILE at a time\nRun 'agentevents help tail' for usage.\n"},
+		{"tail a b", "agentevents tail: name one FILE: tail prints one log\nRun 'agentevents help tail' for usage.\n"},
 		{"tail -n -1 a", "agentevents tail: -n must not be below 0\nRun 'agentevents help tail' for usage.\n"},
 		{"tail -f -", "agentevents tail: standard input cannot be followed; 'agentevents cat -' prints it as it comes\nRun 'agentevents help tail' for usage.\n"},
 		{"tree", "agentevents tree: a FILE is needed; - is standard input\nRun 'agentevents help tree' for usage.\n"},
-		{"cat - -", "agentevents cat: standard input (-) can be read only once\nRun 'agentevents help cat' for usage.\n"},
+		{"cat - -", "agentevents cat: standard input can be read only once: name - once\nRun 'agentevents help cat' for usage.\n"},
 		{"cat --frob -", "agentevents cat: flag provided but not defined: --frob\nRun 'agentevents help cat' for usage.\n"},
 		{"cat --max-line 0 -", "agentevents cat: invalid value \"0\" for flag --max-line: want a number of bytes above 0\nRun 'agentevents help cat' for usage.\n"},
 		{"cat - --kind", "agentevents cat: flag needs an argument: --kind\nRun 'agentevents help cat' for usage.\n"},
@@ -107,7 +107,7 @@ func TestUsageErrors(t *testing.T) {
 		{"version x", "agentevents version: unexpected argument \"x\"\nRun 'agentevents help version' for usage.\n"},
 		{"import", "agentevents import: a FILE is needed; - is standard input\nRun 'agentevents help import' for usage.\n"},
 		{"import claude", "agentevents import: a FILE is needed; - is standard input\nRun 'agentevents help import' for usage.\n"},
-		{"import claude a b", "agentevents import: one FILE at a time: a capture is one run\nRun 'agentevents help import' for usage.\n"},
+		{"import claude a b", "agentevents import: name one FILE: a capture is one run\nRun 'agentevents help import' for usage.\n"},
 		{"import claude --time noon -", "agentevents import: --time \"noon\" is not a time like 2026-01-02T15:04:05Z\nRun 'agentevents help import' for usage.\n"},
 	} {
 		t.Run(test.args, func(t *testing.T) {
@@ -551,7 +551,7 @@ func TestOutputIsInput(t *testing.T) {
 		code := run(strings.Fields(args), f, f, &stderr, os.Getenv)
 		require.NoError(t, f.Close())
 		require.Equal(t, exitUsage, code, args)
-		require.Contains(t, stderr.String(), "standard output is a file that is read\n", args)
+		require.Contains(t, stderr.String(), "standard output is a FILE that is read: write to another file\n", args)
 		require.Equal(t, read(t, clean), read(t, path), args)
 	}
 	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)

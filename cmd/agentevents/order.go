@@ -19,7 +19,7 @@ import (
 // order adds the flag for the order in which events are read.
 func (l *logReader) order(fs *flag.FlagSet) {
 	l.sorted = choice{"file", []string{"file", "sequence"}}
-	fs.Var(&l.sorted, "order", "`ORDER` of a run's events: file (default), sequence; that takes memory")
+	fs.Var(&l.sorted, "order", "`ORDER` of a run's events: file (default), or sequence, held in memory")
 }
 
 // An unsorted log is the text of files in pieces: a line, or the lines of a Server-Sent Event.

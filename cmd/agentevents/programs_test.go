@@ -127,7 +127,7 @@ COUNT  PROGRAM  VERSION  LINE                              MEMBER
 func TestIDOfSessions(t *testing.T) {
 	got := exec("", "import", "--run", "r", "../../capture/testdata/codex/text")
 	require.NotZero(t, got.code)
-	require.Contains(t, got.err, "has 2 sessions, and one id cannot name them all")
+	require.Contains(t, got.err, "has 2 sessions, but one run id was given")
 	got = exec("", "import", "--run", "r", "--agent", "main", "../../capture/testdata/codex/agents-v1")
 	require.Zero(t, got.code, got.err)
 	require.Contains(t, exec(got.out, "tree", "-").out, "run r ✓ completed")
@@ -184,7 +184,7 @@ func TestImportOfAnotherFile(t *testing.T) {
 	}
 	require.Equal(t, result{exitProblems, "", "stdin: the file is empty\n"}, exec("", "import", "codex", "-"))
 	got := exec("", "import", "codex", oneCapture)
-	require.Equal(t, result{exitUsage, "", "agentevents import: " + oneCapture + ": this is a session of Claude Code, or its output, and none of Codex\n"}, got)
+	require.Equal(t, result{exitUsage, "", "agentevents import: " + oneCapture + ": this is a session or the output of Claude Code, not of Codex: name that program, or none\n"}, got)
 }
 
 // record takes what codex exec --json prints, and the fixture plays in package querytest.

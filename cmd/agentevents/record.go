@@ -31,13 +31,13 @@ func recordCommand() command {
 	return command{
 		name:    "record",
 		args:    "--output DIR [flags] -- COMMAND [ARGUMENT...]",
-		purpose: "run an agent program, and record it as a test fixture and a log",
+		purpose: "run an agent program, and record its output as a test fixture and a log",
 		about: `
-COMMAND is run unchanged: it has the input, output and errors of record. Its output must be
-the output of the Claude CLI with --output-format stream-json --verbose, of codex exec
+COMMAND runs unchanged, with the standard input, output and error of record. Its output must
+be the output of the Claude CLI with --output-format stream-json --verbose, of codex exec
 --json, copilot --output-format json, opencode run --format json, cline --json, gemini or
-qwen with --output-format stream-json, or pi --mode json. When it has ended, DIR has two
-files, without secrets, which only their owner may read:
+qwen with --output-format stream-json, or pi --mode json. When COMMAND has ended, record
+writes two files to DIR, with secrets masked, which only their owner may read:
 
   NODE.json   the fixture, from which package querytest answers in tests
   NODE.jsonl  the log, for all other commands
@@ -219,7 +219,7 @@ func (rec *recording) run(in *invocation, l *logReader, r *redactor, argv []stri
 			yield(input{Reader: io.TeeReader(stdout, careless{in.stdout}), name: name}, nil)
 		}
 	}
-	in.args = []string{"what " + filepath.Base(argv[0]) + " prints"}
+	in.args = []string{"the output of " + filepath.Base(argv[0])}
 	read, err := l.events(in)
 	if err != nil {
 		return err

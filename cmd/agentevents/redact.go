@@ -18,27 +18,27 @@ func redactCommand() command {
 	return command{
 		name:    "redact",
 		args:    "[flags] FILE...",
-		purpose: "mask the secrets in a log that was recorded with them",
+		purpose: "print a log with its secrets masked",
 		about: `
-Masks the texts that recording with the default policy masks: credentials in texts and JSON,
-also over the deltas of a block. Ids, order, sequences, times and statuses stay, and
-no event is added or left out. Lines of other formats are printed as native ones.
+Masks the credentials in texts and JSON that an emitter masks by default, also where a
+credential is split over the deltas of a block. Ids, order, sequences, times and statuses
+stay, and no event is added or left out. Lines of other formats are printed as native lines.
 
-Masked values are counted on standard error, by rule, unless nothing was masked:
+Standard error has the number of masked values by rule, if any:
 
   masked 12: key 7, token 3, secret 2, in 9 of 240 events
 
-The rules are key (after the name of a credential), token (the form of one), secret
-(a value of --secrets, without the blanks around it) and card. A log that is redacted
-again stays as it is.
+The rules are key (a value after the name of a credential), token (a text in the form of a
+credential), secret (a value from --secrets, without the blanks around it) and card (the
+number of a payment card). A second redaction changes nothing.
 
-The copy of a chained log is chained too: its first line continues the log's last one,
-so the copy names the log that it was made of. Standard input can be read only once: what
-is read from there is not chained, and a note on standard error says so.
+The copy of a chained log is chained too: its first line has the hash of the last line of
+the log. A chained log on standard input gets a copy without a chain, because it can be
+read only once; a note on standard error reports that.
 
-A line that cannot be read cannot be redacted: it is reported, left out, and the exit
-status is 1. Ids and names of tools and agents are not redacted, nor is a word that
-only its meaning makes a secret: read the result before you give it away.`,
+A line that cannot be read is reported and left out, and the exit status is 1. Ids and
+names of tools and agents are not masked, nor are secrets without a known form, such as a
+project name: read the result before you give it away.`,
 		examples: []string{
 			"agentevents redact run.jsonl > share.jsonl",
 			"agentevents redact --secrets values.txt --key badge_no --reasoning off run.jsonl > share.jsonl",
@@ -73,7 +73,7 @@ only its meaning makes a secret: read the result before you give it away.`,
 				}
 				r.report(in)
 				if c.begun {
-					fmt.Fprintln(in.stderr, "agentevents redact: the log is chained and its copy is not, as it can be read only once; name its FILE to chain the copy")
+					fmt.Fprintln(in.stderr, "agentevents redact: the copy of the chained log has no chain, because standard input can be read only once; name the FILE of the log to chain the copy")
 				}
 				return l.result()
 			}
@@ -103,8 +103,8 @@ func (r *redactor) flags(fs *flag.FlagSet) {
 	r.reasoning.values = []string{string(agentevents.VerbosityFull), string(agentevents.VerbositySummary), string(agentevents.VerbosityOff)}
 	fs.Var(&r.secrets, "secrets", "mask the values in `FILE`, one per line; may be given several times")
 	fs.Var(&r.keys, "key", "mask values after names that end with `NAME`; may be given several times")
-	fs.Var(&r.keep, "keep", "do not mask values for the `NAME` before them; may be given several times")
-	fs.Var(&r.reasoning, "reasoning", "the most `VERBOSITY` of reasoning: full, summary or off; default: as recorded")
+	fs.Var(&r.keep, "keep", "names that end with `NAME` are not credentials; may be given several times")
+	fs.Var(&r.reasoning, "reasoning", "keep reasoning up to `VERBOSITY`: full, summary or off; default: as recorded")
 }
 
 // redactFlags are the flags of a redactor.
@@ -120,7 +120,7 @@ func (r *redactor) open(in *invocation) error {
 	var values []string
 	for i, name := range r.secrets {
 		if name == "-" && (slices.Contains(in.args, "-") || slices.Contains(r.secrets[:i], "-")) {
-			return usageError("standard input (-) can be read only once")
+			return usageError("standard input can be read only once: name - once")
 		}
 		text, err := in.readAll(name)
 		if err != nil {
@@ -134,7 +134,7 @@ func (r *redactor) open(in *invocation) error {
 				continue
 			}
 			if errors.Is(new(agentevents.Secrets).Add(value), agentevents.ErrSecretTooShort) {
-				return fmt.Errorf("--secrets: %s:%d: a secret has at least 4 bytes", name, n)
+				return fmt.Errorf("--secrets: %s:%d: a secret must have at least 4 bytes", name, n)
 			}
 			values = append(values, value)
 		}

@@ -109,11 +109,11 @@ func TestRedactUsage(t *testing.T) {
 	short := file(t, "short.txt", "long enough\n\nq7\n")
 	for _, test := range []struct{ args, want string }{
 		{"redact", "agentevents redact: a FILE is needed; - is standard input\n"},
-		{"redact --secrets - -", "agentevents redact: standard input (-) can be read only once\n"},
-		{"redact --secrets - --secrets - " + clean, "agentevents redact: standard input (-) can be read only once\n"},
+		{"redact --secrets - -", "agentevents redact: standard input can be read only once: name - once\n"},
+		{"redact --secrets - --secrets - " + clean, "agentevents redact: standard input can be read only once: name - once\n"},
 		{"redact --reasoning none -", "agentevents redact: invalid value \"none\" for flag --reasoning: want full, summary, off\n"},
 		{"redact --from klingon -", "agentevents redact: invalid value \"klingon\" for flag --from: want native"},
-		{"redact --secrets " + short + " " + clean, "agentevents redact: --secrets: " + short + ":3: a secret has at least 4 bytes\n"},
+		{"redact --secrets " + short + " " + clean, "agentevents redact: --secrets: " + short + ":3: a secret must have at least 4 bytes\n"},
 		{"redact --secrets testdata/missing.txt " + clean, "agentevents redact: --secrets: open testdata/missing.txt: "},
 		{"redact --secrets testdata " + clean, "agentevents redact: --secrets: read testdata: "},
 	} {
@@ -159,7 +159,7 @@ func TestImportRedacts(t *testing.T) {
 	}
 	r := exec("", "import", "claude", "--no-redact", "--key", "badge", "-")
 	require.Equal(t, exitUsage, r.code)
-	require.Contains(t, r.err, "--no-redact masks nothing: --secrets, --key, --keep and --reasoning do not go with it\n")
+	require.Contains(t, r.err, "--no-redact masks nothing: leave out --secrets, --key, --keep and --reasoning\n")
 }
 
 func TestConvertRedacts(t *testing.T) {

@@ -22,16 +22,16 @@ func replayCommand() command {
 	return command{
 		name:    "replay",
 		args:    "[flags] FILE...",
-		purpose: "play a run as it unfolded, in its own time or faster",
+		purpose: "show the events of a run one after another, in their own time or faster",
 		about: `
-On a terminal the run is drawn again with every event, as 'agentevents tree' draws it.
-While it plays, the middle of a drawing that is higher than the terminal (the variable
-LINES, else 24) is left out.
-Elsewhere, and where TERM is dumb, every event is a line: when it came after the run's
-first one, its sequence, kind, agent and subject; at the end the run is drawn once.
+On a terminal replay draws the run anew after each event, as 'agentevents tree' draws it. It
+leaves out the middle of a drawing that is higher than the terminal, except at the end. The
+environment variable LINES has the height in lines; default: 24. Without a terminal, and if
+TERM is dumb, replay prints a line for each event: the time since the first event of the
+run, the sequence, the kind, the agent and the subject. At the end it draws the run once.
 
-Nothing is run again: it is a log that is read. An interrupt ends it, and is not an error.
-A log of several runs needs --run.`,
+Replay only reads the log: it calls no tool and no model. An interrupt (Ctrl-C) ends it, and
+is not an error. If the log has several runs, choose one with --run.`,
 		examples: []string{
 			"agentevents replay --speed 10 run.jsonl",
 			"agentevents replay --speed 0 --from 120 run.jsonl | less",
@@ -41,8 +41,8 @@ A log of several runs needs --run.`,
 			p := player{options: playback.Options{Fold: agentevents.FoldOptions{KeepCalls: math.MaxInt, MaxViolations: -1}}}
 			var d drawing
 			l.flags(fs)
-			fs.Float64Var(&p.timing.Speed, "speed", 1, "play `N` times as fast; default 1, 0 does not wait")
-			fs.DurationVar(&p.timing.MaxWait, "max-wait", 3*time.Second, "wait `DURATION` at most between two events; default 3s, 0 has no bound")
+			fs.Float64Var(&p.timing.Speed, "speed", 1, "play `N` times as fast; default: 1; 0 does not wait")
+			fs.DurationVar(&p.timing.MaxWait, "max-wait", 3*time.Second, "wait `DURATION` at most between two events; default: 3s; 0 has no limit")
 			var from sequence
 			fs.Var(&from, "from", "begin with the event of sequence `SEQ`")
 			run := fs.String("run", "", "play the run `ID`")
@@ -65,7 +65,7 @@ A log of several runs needs --run.`,
 				}
 				switch {
 				case len(ids) > 1:
-					return usageError(fmt.Sprintf("the log has %d runs: choose one with --run; 'agentevents tree' shows them", len(ids)))
+					return usageError(fmt.Sprintf("the log has %d runs: choose one with --run; 'agentevents ls' lists them", len(ids)))
 				case len(all) == 0 && *run != "":
 					return noRun(*run)
 				case len(all) == 0:

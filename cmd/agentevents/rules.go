@@ -120,10 +120,10 @@ var openWords = map[dialect.Name]bool{multiagent.Name: true, kaos.Name: true, op
 func rulesCommand() command {
 	return command{
 		name:    "rules",
-		purpose: "list the rules that check applies",
+		purpose: "list the rules that 'agentevents check' applies",
 		about: `
-The rules of the library come first: check always applies them. The rules of the
-documents follow: check applies them with --dialect FORMAT.`,
+The rules of the library come first: 'agentevents check' always applies them. The rules of
+the documents follow: it applies them with --dialect FORMAT.`,
 		examples: []string{
 			"agentevents rules",
 			"agentevents rules | grep step",

@@ -38,7 +38,7 @@ func (l *logReader) sessions(in *invocation, name string) ([]*capture.Session, e
 		return nil, nil // it may be a log
 	}
 	if l.run != "" && len(sessions) > 1 {
-		return nil, fmt.Errorf("%s has %d sessions, and one id cannot name them all: name the file of one", name, len(sessions))
+		return nil, fmt.Errorf("%s has %d sessions, but one run id was given: name the file of one session", name, len(sessions))
 	}
 	return sessions, err
 }

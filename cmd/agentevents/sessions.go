@@ -29,20 +29,21 @@ func sessionsCommand() command {
 		args:    "[flags]",
 		purpose: "list the sessions that agent programs keep on this machine",
 		about: `
-Sessions of Claude Code, Codex, Copilot CLI, cline, Gemini CLI, pi and Qwen Code, in the order in
-which they began: the time, the program, the id, the folder of the work, the title or
-else the prompt, the models, tokens, cost, how it ended and why. Every command that takes a
-FILE takes an id, or the beginning of one that no other session has.
+Lists the sessions of Claude Code, Codex, Copilot CLI, cline, Gemini CLI, pi and Qwen Code in
+the order of their starts: the start, the program, the id, the working folder, the title or
+else the first prompt, the models, tokens, cost in US dollars, the status and its reason.
+Every command that takes a FILE also takes a session id, or its beginning if no other session
+shares it.
 
-The folders are those below the home folder of the user, on Windows and macOS too, unless a
-variable of the program names another one: CLAUDE_CONFIG_DIR, CODEX_HOME, COPILOT_HOME,
-CLINE_DIR, CLINE_DATA_DIR, CLINE_SESSION_DATA_DIR, GEMINI_CLI_HOME, PI_CODING_AGENT_DIR,
-PI_CODING_AGENT_SESSION_DIR, QWEN_HOME, QWEN_RUNTIME_DIR, and XDG_DATA_HOME for opencode. The
-database of opencode is named with the command that reads it.
+The folders are below the home folder of the user, also on Windows and macOS, unless an
+environment variable of the program names another folder: CLAUDE_CONFIG_DIR, CODEX_HOME,
+COPILOT_HOME, CLINE_DIR, CLINE_DATA_DIR, CLINE_SESSION_DATA_DIR, GEMINI_CLI_HOME,
+PI_CODING_AGENT_DIR, PI_CODING_AGENT_SESSION_DIR, QWEN_HOME, QWEN_RUNTIME_DIR, and XDG_DATA_HOME
+for opencode. The database of opencode is listed with the command that reads it.
 
-Files are only read, nothing is sent, and secrets are masked. Sessions that have not changed
-since the last time are not read again: see docs/command.md. Files and lines that cannot be
-read are counted on standard error, and in the JSON.`,
+The command only reads the files, sends nothing, and masks secrets. It reads a session again
+only if its files have changed: see docs/command.md. Standard error and the JSON have the
+numbers of files and lines that cannot be read.`,
 		examples: []string{
 			"agentevents sessions --since 7d --program claude --program codex",
 			"agentevents show $(agentevents sessions --json | jq -r '.sessions[-1].id')",
@@ -56,8 +57,8 @@ read are counted on standard error, and in the JSON.`,
 			var since moment
 			var m memory
 			programs.known = homes.Programs()
-			fs.Var(&programs, "program", "only sessions of the `PROGRAM`; give the flag again for each")
-			fs.Var(&since, "since", "only sessions with an event since the `TIME`: 2026-01-02, RFC 3339, 36h or 7d ago")
+			fs.Var(&programs, "program", "only sessions of the `PROGRAM`; may be given several times")
+			fs.Var(&since, "since", "only sessions with an event since `TIME`: 2026-01-02, RFC 3339, or 36h or 7d ago")
 			m.flags(fs)
 			asJSON := fs.Bool("json", false, "print JSON; costs are in US dollars")
 			return func(in *invocation) error {
@@ -233,7 +234,7 @@ func (in *invocation) listed(words []string) (*homeSessions, error) {
 	return h, nil
 }
 
-var errUnlisted = errors.New("its session is not found in the folder")
+var errUnlisted = errors.New("it belongs to no session in its folder")
 
 // miss notes a file or folder that is not read. Files with the same program and reason are one row.
 func (h *homeSessions) miss(program, path string, err error) {

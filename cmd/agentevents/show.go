@@ -21,17 +21,18 @@ func showCommand() command {
 	return command{
 		name:    "show",
 		args:    "[flags] FILE...",
-		purpose: "tell about one run: what was asked and answered, who worked, what went wrong",
+		purpose: "print a summary of one run: prompts, answers, agents, tools, failures",
 		about: `
-Shows what a person wants to know of a run that somebody else has recorded: when it began,
-how it ended and why, what it was asked and answered, its agents, nodes and tools, and
-what is open or has failed. 'agentevents tree' draws what happened in its order.
+The summary has the start of the run, its end and the reason, its prompts and answers, its
+agents, nodes and tools, and its open and failed calls. 'agentevents tree' draws the same run
+in the order of its events.
 
-A log of several runs needs --run, or all of them with --all.
+If the log has several runs, choose one with --run, or all with --all.
 
-With --usage it shows the bill of the run: every event that states tokens or cost, by agent
-and attempt. The sum of those that count is the run's total. The others have the reason,
-and how many tokens more or fewer they state than those of the attempt that count.`,
+With --usage show prints the bill of the run: each event that states tokens or cost, by agent
+and attempt. The events that count add up to the total of the run. Each other event has the
+reason why it does not count, and by how many tokens it differs from the events of its
+attempt that count.`,
 		examples: []string{
 			"agentevents show run.jsonl",
 			"agentevents show --run r-17 logs/*.jsonl",
@@ -42,8 +43,8 @@ and how many tokens more or fewer they state than those of the attempt that coun
 			l.flags(fs)
 			f.flags(fs, &l)
 			f.one(fs)
-			all := fs.Bool("all", false, "every run of the log")
-			bill := fs.Bool("usage", false, "only the bill: the sources of tokens and cost, and which of them count")
+			all := fs.Bool("all", false, "print every run of the log")
+			bill := fs.Bool("usage", false, "print only the bill: the events that state tokens or cost")
 			return func(in *invocation) error {
 				details, err := f.read(in, &l)
 				if err != nil {
@@ -51,7 +52,7 @@ and how many tokens more or fewer they state than those of the attempt that coun
 				}
 				runs := slices.Collect(f.runs().Drain())
 				if len(runs) > 1 && !*all {
-					return usageError(fmt.Sprintf("the log has %d runs: choose one with --run, or --all; 'agentevents ls' lists them", len(runs)))
+					return usageError(fmt.Sprintf("the log has %d runs: choose one with --run, or all with --all; 'agentevents ls' lists them", len(runs)))
 				}
 				for i, s := range runs {
 					if i > 0 {

@@ -17,7 +17,7 @@ func TestShow(t *testing.T) {
 	golden(t, "ls.txt", quickstart.out)
 	golden(t, "show.txt", exec(capture.out, "show", "-").out+"\n"+exec("", "show", "--all", broken).out+"\n"+exec("", "show", "--run", "r1", clean, broken).out)
 
-	require.Contains(t, exec("", "show", broken).err, "the log has 2 runs: choose one with --run, or --all; 'agentevents ls' lists them")
+	require.Contains(t, exec("", "show", broken).err, "the log has 2 runs: choose one with --run, or all with --all; 'agentevents ls' lists them")
 	for _, name := range []string{"show", "tree", "fold"} {
 		require.Equal(t, exitUsage, exec("", name, "--run", "nobody", clean).code, name)
 		require.Equal(t, exec("", name, clean).out, exec("", name, "--run", "r1", clean, broken).out, name)

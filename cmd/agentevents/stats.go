@@ -22,13 +22,12 @@ func statsCommand() command {
 	return command{
 		name:    "stats",
 		args:    "[flags] FILE...",
-		purpose: "count what all runs did: success, failures, tokens, cost, times",
+		purpose: "count the results of all runs: success, failures, tokens, cost, times",
 		about: `
-The figures are those of all runs of all FILEs. Events that come again count once, and
-events whose sequence goes back do not count: give the files of a run in their order, or
---order sequence.
-Every metric is a quotient, with what it divides behind it. One without anything to
-divide by has no data, which is null in JSON.
+The figures are sums over all runs of all FILEs. A repeated event counts once. An event with
+a lower sequence than an earlier event of its run does not count: give the files of a run
+in their order, or --order sequence. Each metric is a quotient, followed by its two
+numbers. A metric whose divisor is 0 has no data: null in JSON.
 
   task success rate          tasks that succeeded, of those that are decided
   handoff loop rate          sessions in which an agent hands over to the same agent
@@ -50,36 +49,35 @@ divide by has no data, which is null in JSON.
   finding rate               runs with a loop, a stall or waste, of all runs: see
                              'agentevents help findings'
 
-A taskId names a task of its session, of its run without one; a run without any is
-one task. A run that failed or was cancelled fails. One that completed succeeds or fails
-as the word in its session.completed means (success, ok, done; failed, timeout, aborted,
-partial; …); a word that nobody knows decides nothing. Without a word, a run that itself
-says that it completed succeeds, unless no agent without a parent did; and a run of
-which only agents tell succeeds if its agent without a parent that ended last did. An
-agent succeeds if it ended without an error, and converged or states no outcome. Where a
-run has several tasks, the agent of a task that ended last decides it. A task that was
-tried in several runs succeeds if it does so in one, else the last one decides. A task
-that may go on is undecided. A run without a session is one.
+A taskId names a task of its session, or of its run if the run has no session. A run
+without a taskId is one task. A run that failed or was cancelled fails. A run that completed
+succeeds or fails by the status of its session.completed (success, ok, done; failed,
+timeout, aborted, partial; …); an unknown status decides nothing. Without a status, a run
+with a run.completed succeeds, unless it has agents without a parent and none of them
+succeeded. A run without a run.completed has the result of the agent without a parent that
+ended last. An agent succeeds if it ended without an error, and converged or states no
+outcome. If a run has several tasks, each is decided by its agent that ended last. A task of
+several runs succeeds if it succeeds in one of them; otherwise the last run decides. A task
+that may go on is undecided. A run without a session counts as one session.
 
-With --by a table follows, and with several names one for each: the log is read once. By
-agent+model there is a row for each model of each agent, with the calls, tokens and cost; by
-agent+tool one for each tool of each agent, and by model+tool one for each tool and the
-model of the agent that calls it: the one it called last, else the one of its start.
-By agent an agent has one task in each run in which it started,
-and its end there decides it. An agent that states
-the usage of its sub-agents has that, too.
+With --by a table follows, or one for each name; the log is read once. agent+model has a row
+for each model of each agent, with the calls, tokens and cost. agent+tool has a row for each
+tool of each agent. model+tool has a row for each tool and the model of the agent that calls
+it: the model that the agent called last, else the model of its start. In the table by agent,
+an agent has one task in each run in which it started, and its end there decides the task.
+The usage of an agent includes its sub-agents if the agent states it so.
 
-Tokens with ≥ are the least that were used: a process that was killed told no more.
+Tokens with ≥ are a minimum: a process that was killed stated no more.
 
-With --tokens the calls of models and their tokens are all that is printed. Of sessions of
-agent programs, such as those of ~/.claude/projects, only the lines that tell them are read,
-in an eighth of the time where a program's lines allow it. Faults of other lines, and missing
-files of sub-agents, are not reported then.
+With --tokens stats prints only the model calls and their tokens. From sessions of agent
+programs, such as ~/.claude/projects, it reads only the lines with these figures, in an
+eighth of the time if the format of the program allows it. It then reports neither faults of
+other lines nor missing files of sub-agents.
 
-Means are of the calls whose duration is known: it is stated, or the clock of the log
-goes on between the call and the return.
-Percentiles are values that occur: the least one that so many percent do not exceed. Those of
-calls are within 0.8 % of it, in at most 30 kB of memory for each row; the maximum is exact.`,
+A mean covers the calls whose duration is known: the return states it, or the clock of the
+log advances between the call and the return. A percentile is a value that occurs: the least
+value that so many percent do not exceed. Percentiles of calls are exact to 0.8 %, in at most
+30 kB of memory for each row; the maximum is exact.`,
 		examples: []string{
 			"agentevents stats --by agent,model,tool *.jsonl",
 			"agentevents stats --json run.jsonl | jq .metrics.toolFailureRate.value",
@@ -92,11 +90,11 @@ calls are within 0.8 % of it, in at most 30 kB of memory for each row; the maxim
 			fs.Var(&by, "by", "add a table by `THING`: agent, tool, model, agent+tool, or several: agent,tool")
 			m.flags(fs)
 			asJSON := fs.Bool("json", false, "print JSON; durations are in milliseconds, costs in US dollars")
-			tokens := fs.Bool("tokens", false, "count calls of models and tokens alone, without the other lines of sessions")
+			tokens := fs.Bool("tokens", false, "count only model calls and tokens, and read no other lines of sessions")
 			return func(in *invocation) error {
 				if *tokens {
 					if len(by) > 0 {
-						return usageError("--tokens has no table: --by does not go with it")
+						return usageError("--tokens prints no table: leave out --by")
 					}
 					return l.tokens(in, *asJSON)
 				}

@@ -18,11 +18,12 @@ func tailCommand() command {
 	return command{
 		name:    "tail",
 		args:    "[flags] FILE",
-		purpose: "print the last events of a log, and follow it while it is written",
+		purpose: "print the last events of a log, and with -f the events that are appended",
 		about: `
-Prints lines as 'agentevents cat' does. With -f it then prints appended lines, across
-rotation, until it is interrupted, which is not an error. It waits for a FILE that does not
-exist yet. It reports missing, truncated and replaced files on standard error.
+Prints lines as 'agentevents cat' prints them. With -f it then prints appended lines, also
+after the log is rotated, until an interrupt (Ctrl-C), which is not an error. It waits for a
+FILE that does not exist yet. It reports missing, truncated and replaced files on standard
+error.
 
 Unreadable lines are reported if they stand between or after the printed events. They do not
 change the exit status of -f.`,
@@ -34,7 +35,7 @@ change the exit status of -f.`,
 			t := tail{l: logReader{verb: true}}
 			t.l.stream(fs)
 			t.only.flags(fs)
-			fs.IntVar(&t.n, "n", 10, "print the last `N` events first; default 10")
+			fs.IntVar(&t.n, "n", 10, "print the last `N` events first; default: 10")
 			follow := fs.Bool("f", false, "follow the log: print appended lines, until interrupted")
 			return func(in *invocation) error {
 				t.in, t.print.out = in, in.stdout
@@ -42,7 +43,7 @@ change the exit status of -f.`,
 				case t.n < 0:
 					return usageError("-n must not be below 0")
 				case len(in.args) > 1:
-					return usageError("one FILE at a time")
+					return usageError("name one FILE: tail prints one log")
 				case *follow && len(in.args) == 1 && in.args[0] == "-":
 					return usageError("standard input cannot be followed; 'agentevents cat -' prints it as it comes")
 				}

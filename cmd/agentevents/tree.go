@@ -13,15 +13,14 @@ func treeCommand() command {
 	return command{
 		name:    "tree",
 		args:    "[flags] FILE...",
-		purpose: "draw the runs of a log: agents, tool calls, audits and how they ended",
+		purpose: "draw the runs of a log as trees: agents, tool calls, audits and results",
 		about: `
-A run that is at work at the end of the log is shown as interrupted; one that waits
-or is paused is not. With --live, for a log that is still being written, each is shown
-with its status. Events that break a rule are counted below the run; they do not
-change the exit status.
+A run that still works at the end of the log is shown as interrupted, unless it waits or is
+paused. With --live, for a log that is still being written, it is shown with its status.
+Events that break a rule are counted below the run; they do not change the exit status.
 
-Colours are used on a terminal, unless the environment variable NO_COLOR is set
-or --color says otherwise.`,
+Colours are used on a terminal, unless the environment variable NO_COLOR is set. --color
+overrides both.`,
 		examples: []string{
 			"agentevents tree run.jsonl",
 			"agentevents tree --color always run.jsonl | less -R",
@@ -70,7 +69,7 @@ type drawing struct {
 func (d *drawing) flags(fs *flag.FlagSet) {
 	d.color = choice{"auto", []string{"auto", "always", "never"}}
 	fs.Var(&d.color, "color", "`WHEN` to use colours: auto (default), always, never")
-	fs.IntVar(&d.width, "width", 0, "cut long details to fit lines of `COLUMNS`; default 100, -1 cuts nothing")
+	fs.IntVar(&d.width, "width", 0, "cut long details to fit lines of `COLUMNS`; default: 100; -1 cuts nothing")
 }
 
 func (d *drawing) options(in *invocation, details *report.Details) tree.Options {

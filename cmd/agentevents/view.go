@@ -25,19 +25,20 @@ func viewCommand() command {
 	return command{
 		name:    "view",
 		args:    "[flags] FILE...",
-		purpose: "open a page of a log, or of two logs beside each other, in a browser",
+		purpose: "open a page of a log, or of two logs side by side, in a browser",
 		about: `
-Makes a page: the runs, their agents, a timeline, the transcript, the events with their
-lines, and the state after each event. It shows where the time and the tokens went, and
-the problems of the run. The key ? on the page lists its keys.
+The page has the runs, their agents, a timeline, the transcript, the events with their
+lines, the state after each event, the use of time and tokens, and the problems of the run.
+Press ? on the page for the list of its keys.
 
-The page is served on this machine until an interrupt, under an address that nobody
-guesses, and opened in a browser. Where none opens, go to the printed address.
-With --out it is written to a file, which works offline and makes no request.
+View serves the page on this machine until an interrupt (Ctrl-C), at an address with a
+random part, and opens it in a browser. If no browser opens, go to the printed address.
+With --out view writes the page to a file instead. The file works offline and makes no
+requests.
 
-Secrets are masked as recording with the default policy masks them, and the page tells so.
-Ids and names, and a word that only its meaning makes a secret, stay: read the page before
-you give it away.`,
+Secrets are masked as an emitter masks them by default, and the page notes that. Ids, names
+and secrets without a known form, such as a project name, stay: read the page before you
+give it away.`,
 		examples: []string{
 			"agentevents view --out run.html logs/*.jsonl",
 			"agentevents view --diff last-week.jsonl today.jsonl",
@@ -50,13 +51,13 @@ you give it away.`,
 			out := fs.String("out", "", "write the page to `FILE`, - for standard output, and open nothing")
 			both := fs.Bool("diff", false, "compare two FILEs: both are on the page")
 			listen := fs.String("listen", "", "serve on the `ADDRESS`, which must be of this machine; default: 127.0.0.1:0")
-			quiet := fs.Bool("no-open", false, "only print the address")
+			quiet := fs.Bool("no-open", false, "print the address, and open no browser")
 			fs.StringVar(&o.Title, "title", "", "`TEXT` above the page; default: the names of the FILEs")
 			fs.StringVar(&o.Run, "run", "", "only the run `ID`")
-			fs.BoolVar(&o.Unredacted, "unredacted", false, "keep secrets; the page tells so")
+			fs.BoolVar(&o.Unredacted, "unredacted", false, "do not mask secrets; the page notes that")
 			return func(in *invocation) error {
 				if *out != "" && (*quiet || *listen != "") {
-					return usageError("--out serves nothing: --listen and --no-open do not go with it")
+					return usageError("--out writes a file and serves nothing: leave out --listen and --no-open")
 				}
 				address := cmp.Or(*listen, "127.0.0.1:0")
 				if err := onThisMachine(address); err != nil {
@@ -150,7 +151,7 @@ func writePage(in *invocation, name string, page []byte) error {
 func onThisMachine(address string) error {
 	host, _, err := net.SplitHostPort(address)
 	if ip := net.ParseIP(host); err != nil || host != "localhost" && (ip == nil || !ip.IsLoopback()) {
-		return usageError("--listen wants an address of this machine, such as 127.0.0.1:8080; give a page away with --out")
+		return usageError("--listen wants an address of this machine, such as 127.0.0.1:8080; to share a page, write it with --out")
 	}
 	return nil
 }

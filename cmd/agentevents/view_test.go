@@ -28,7 +28,7 @@ func TestViewWritesAPage(t *testing.T) {
 	for _, flag := range []string{"--no-open", "--listen=localhost:0"} {
 		got := exec("", "view", flag, "--out", path, clean)
 		require.Equal(t, exitUsage, got.code)
-		require.Contains(t, got.err, "--out serves nothing: --listen and --no-open do not go with it")
+		require.Contains(t, got.err, "--out writes a file and serves nothing: leave out --listen and --no-open")
 	}
 	require.Equal(t, page, read(t, path), "a page that cannot be made replaces none")
 }

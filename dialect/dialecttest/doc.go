@@ -59,8 +59,8 @@
 // the call. The new oneEvent itself need not be listed. A call that never returns is listed as
 // dropped. A call that is written with its return is listed when it is written.
 //
-// The suite cannot see three losses and accepts them. One is a dropped schemaVersion, because
-// decoders write the constant. The second is a made-up member with a value that reads as absent,
+// The suite cannot detect three losses and accepts them. One is a dropped schemaVersion, because
+// decoders always set the same version. The second is a made-up member with a value that reads as absent,
 // such as the empty string. The third is a dropped member of a call that is written with its
 // return, because the return may have the same member.
 package dialecttest

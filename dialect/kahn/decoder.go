@@ -11,13 +11,12 @@ import (
 
 // Options configure a [Decoder]. The zero Options are usable.
 type Options struct {
-	// Strict refuses a line that breaks a rule of the document: an event that looks like one
-	// of the document's five and is none of them, a missing required
-	// member, an id that does not match its pattern, a word that its enum does not
-	// list, a number outside its range, an output_summary over [MaxSummary] characters, a
-	// time in another form than the document's. The error is a
-	// [*agentevents.RuleError] whose Rule is one of this package's. Without Strict
-	// the decoder reads such lines as far as it can.
+	// Strict makes the decoder refuse a line that breaks a rule of the document. The line then
+	// has an event in small letters and underscores that is not one of the document's five, lacks
+	// a required member, or has an id that does not match its pattern, a word that its enum does
+	// not list, a number outside its range, an output_summary over [MaxSummary] characters, or a
+	// time in another form than the document's. The error is a [*agentevents.RuleError] whose Rule
+	// is one of this package's. Without Strict the decoder reads the valid members of such a line.
 	Strict bool
 }
 

@@ -1,7 +1,7 @@
-// Command quickstart is a small agent runtime that records itself, under KAHN's
-// strict lifecycle. Two agents look at the files of this repository in parallel. A
-// tool fails and is tried again. A question waits for a person. One agent hands over
-// to the other. Both are audited and converge.
+// Command quickstart is a small agent runtime that records its own work, under the
+// strict lifecycle of KAHN. Two agents look at the files of this repository in parallel.
+// A tool call fails and is tried again. A question waits for a person. One agent hands
+// its work over to the other. Each agent passes an audit and ends as converged.
 //
 // The command writes run.jsonl, folds the log, and prints the run as a tree with a
 // summary of the snapshot.

@@ -53,27 +53,14 @@ type text struct {
 	places [len(habits)][]place
 }
 
-// exceptions are the counts above the limits that are left, by group and habit. Do not add any.
-var exceptions = map[[2]string]int{
-	{"capture/claude", "of"}:            4,
-	{"capture/claude", "no"}:            4,
-	{"runstore", "what"}:                5,
-	{"runstore/runstoretest", "behind"}: 1,
-}
-
 // english compares the counts of habits with their limits.
 func english(t *tree) (problems []string, _ error) {
 	for group, x := range t.texts() {
 		for i, h := range habits {
 			count, limit := len(x.places[i]), int(h.limit*float64(x.lines)/1000)
-			allowed := exceptions[[2]string{group, h.name}]
-			if count > max(limit, allowed) {
+			if count > limit {
 				problems = append(problems, fmt.Sprintf("%s: %q occurs %d times in %d lines, at most %d are allowed: %s%s",
-					group, h.name, count, x.lines, max(limit, allowed), h.instead, list(x.places[i], t.fresh())))
-			} else if count < allowed {
-				problems = append(problems,
-					fmt.Sprintf("%s: %q occurs %d times: lower its exception of %d in english.go, or remove it", group, h.name,
-						count, allowed))
+					group, h.name, count, x.lines, limit, h.instead, list(x.places[i], t.fresh())))
 			}
 		}
 	}

@@ -33,9 +33,9 @@
 // a tag is not on the wire. The copy of a record has it at zero, like all fields
 // that are not on the wire.
 //
-// It also makes the table of rules, from the comments of the constants of type
-// Rule, and renews the table of kinds in docs/vocabulary.md, from the Mirrors paragraphs
-// of the payloads' doc comments.
+// gen also writes two tables: that in docs/vocabulary.md lists the kinds, from the Mirrors
+// paragraphs of the payloads' doc comments; the Go table of rules has the comments of the constants
+// of type Rule.
 //
 // # How it is made
 //

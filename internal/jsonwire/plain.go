@@ -17,9 +17,8 @@ func (s *Scanner) Literal(lead string) bool {
 	return true
 }
 
-// PlainText consumes lead, which ends with the opening quote of a string, and
-// the rest of that string, which is not empty and has no escapes and nothing but
-// ASCII.
+// PlainText consumes lead and the string that follows it. lead ends with the opening quote of the
+// string. The string has at least one character, only ASCII characters and no escapes.
 func (s *Scanner) PlainText(lead string) (text string, ok bool) {
 	rest, ok := strings.CutPrefix(s.text[s.pos:], lead)
 	if !ok {

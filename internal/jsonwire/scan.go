@@ -52,8 +52,8 @@ type Scanner struct {
 	// with whitespace, other escapes, skipped members. While it is not set, the text equals its
 	// rewritten form. Callers set it too; Reset clears it.
 	Odd bool
-	// Texts, if not nil, is where String writes strings that have escapes, many
-	// in one piece of memory. Reset clears it.
+	// Texts is the memory into which String unescapes strings. If it is nil, String allocates
+	// each unescaped string by itself. Reset sets it to nil.
 	Texts *strings.Builder
 
 	text   string

@@ -30,8 +30,8 @@ type Config struct {
 	// Finish brings every run to its end, and closes every block that has deltas.
 	// Otherwise runs stop anywhere.
 	Finish bool
-	// Wild also offers events that may be illegal. The emitter decides, and the events
-	// that it accepts go into the log.
+	// Wild gives the emitter also events that may be illegal. The log has those that the
+	// emitter accepts.
 	Wild bool
 	// Named gives all agents an id. Otherwise an execution of a node or a span identifies
 	// some of them.

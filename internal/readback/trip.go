@@ -13,7 +13,8 @@ import (
 	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
-// A Trip is events on their way into a document and back.
+// A Trip is a list of events, their lines in a document, and the events that a decoder reads from
+// these lines.
 type Trip struct {
 	Events  []agentevents.Event
 	Refused []error             // by event: why it was not written; may be short
@@ -253,8 +254,8 @@ func (t *Trip) join() {
 	}
 }
 
-// Compare computes the differences. It returns the errors of events that cannot be
-// written in the native format.
+// Compare computes the differences between the events and the events that were read back. It
+// returns an error for each event that cannot be written in the native format.
 func (t *Trip) Compare() (errs []error) {
 	t.kinds, t.still = map[agentevents.Kind][]dialect.Loss{}, map[string]bool{}
 	t.pair()

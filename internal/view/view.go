@@ -97,14 +97,14 @@ func Stated(u *agentevents.AgentUsage) int64 {
 	return u.StatedTokens().V
 }
 
-// Cached returns the tokens that a provider read from its cache or wrote to it. They are no part
-// of the input.
+// Cached returns the tokens that a provider read from its cache or wrote to it. InputTokens does
+// not include them.
 func Cached(u agentevents.Usage) int64 {
 	return Plus(u.CacheReadInputTokens.V, u.CacheCreationInputTokens.V)
 }
 
-// Tokens returns all tokens: the sum of their kinds, or the total that is stated, which may be
-// all that is.
+// Tokens returns the number of all tokens: the sum of the kinds of tokens, or TotalTokens if that is
+// greater. Some events state TotalTokens alone.
 func Tokens(u agentevents.Usage) int64 {
 	return max(u.TotalTokens.V, Plus(Plus(u.InputTokens, u.OutputTokens), Cached(u)))
 }

@@ -586,9 +586,9 @@ func (s *Store) run(ctx context.Context, runID string) (runstore.RunInfo, error)
 	return t.RunInfo, err
 }
 
-// Runs implements [runstore.Store]. It asks the server for the subjects of the stream, some hundred
-// bytes a run in memory, and for the runs of a page. Pages that are asked for within two seconds
-// come from one list.
+// Runs implements [runstore.Store]. It asks the server for the names of all subjects of the stream,
+// which take about 100 bytes of memory for each run, and then for the runs of a page at a time. A
+// call with a run id in after, at most two seconds after the last list of subjects, uses that list.
 func (s *Store) Runs(ctx context.Context, after string) iter.Seq2[runstore.RunInfo, error] {
 	return func(yield func(runstore.RunInfo, error) bool) {
 		ids, err := s.ids(ctx, after)

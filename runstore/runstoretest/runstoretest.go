@@ -588,7 +588,7 @@ func watchBefore(k *kit) {
 	}
 }
 
-// emitter returns an emitter that appends to the store, with a sink behind it.
+// emitter returns an emitter that appends to the store, and then to a second sink.
 func (k *kit) emitter(s runstore.Store) (*agentevents.Emitter, *[]agentevents.Event) {
 	k.Helper()
 	var later []agentevents.Event

@@ -7,8 +7,8 @@ import (
 	"github.com/agentevents/agentevents"
 )
 
-// A Schemer is a Form that knows the JSON Schema of its values. Of the others the
-// type of the field decides.
+// A Schemer is a Form that returns the JSON Schema of its values. The schema of any other form
+// follows from the type of its field.
 type Schemer interface{ Schema() map[string]any }
 
 // Schema returns the JSON Schemas of the members of the row's lines by name, and the

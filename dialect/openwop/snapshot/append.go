@@ -11,9 +11,9 @@ import (
 	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
-// Append appends the snapshot as one JSON object without a newline. It
-// returns the parts of the snapshot that the object lacks, and its members beyond
-// it, with pointers into the object.
+// Append appends the snapshot to dst as one JSON object without a newline. The losses that it
+// returns are the parts of the snapshot that the object lacks, and the members that the snapshot
+// lacks. Their pointers point into the object.
 //
 // The schemas differ from the fields in three places. Their AgentRef has no
 // agentSharing and other model classes: they call the RFC's coding code. Their

@@ -284,7 +284,7 @@ var kindEffects = []struct {
 		ev("a", &ToolReturned{CallID: "c2", ToolID: "Read", Status: ToolStatusRateLimited, OneEvent: true}),
 		ev("a", &AgentEnded{Outcome: OutcomeAborted, Totals: Some(Totals{})}),
 	}, func(t *testing.T, s *RunSnapshot) {
-		require.Equal(t, &ToolStats{Refused: 2, Duration: time.Second}, s.Tools["Read"], "what was refused never began")
+		require.Equal(t, &ToolStats{Refused: 2, Duration: time.Second}, s.Tools["Read"], "a refused call never began")
 		require.Zero(t, s.ClosedCalls[0].StartedAt)
 		require.Zero(t, s.Agents["a"].ToolCalls)
 		require.Zero(t, s.Agents["a"].ToolFailures)
@@ -346,7 +346,7 @@ var kindEffects = []struct {
 		require.EqualValues(t, 99, s.Usage.Usage.InputTokens, "nothing else tells the usage")
 	}},
 	{KindTurnSummarized, []Event{ev("a", &UsageObserved{Usage: Usage{InputTokens: 5}}), ev("b", &TurnSummarized{Usage: Usage{InputTokens: 99}}), ev("b", &TurnSummarized{Usage: Usage{InputTokens: 7}})}, func(t *testing.T, s *RunSnapshot) {
-		require.EqualValues(t, 12, s.Usage.Usage.InputTokens, "the first one is a cross-check of what was reported, the second one is all that is told of its turn")
+		require.EqualValues(t, 12, s.Usage.Usage.InputTokens, "the first one is a cross-check of earlier reports, the second one has the only figures of its turn")
 	}},
 	{KindStepStarted, []Event{ev("a", &StepStarted{StepID: "s1", Name: "n", Description: "d"})}, func(t *testing.T, s *RunSnapshot) {
 		require.Equal(t, []StepSnapshot{{StepID: "s1", Name: "n", Description: "d", AgentID: "a", StartedAt: second(0)}}, s.Steps)
@@ -389,14 +389,14 @@ var kindEffects = []struct {
 	}, func(t *testing.T, s *RunSnapshot) {
 		require.Equal(t, ModelCoding, s.Agents["a"].Ref.V.ModelClass)
 		require.Equal(t, Some(ref("b")), s.Agents["b"].Ref)
-		require.Equal(t, ModelCoding, s.Agents["c"].Ref.V.ModelClass, "its start says more")
+		require.Equal(t, ModelCoding, s.Agents["c"].Ref.V.ModelClass, "its start has more members")
 	}},
 	{KindNodeStarted, []Event{
 		ev("", &NodeStarted{Agent: Some(AgentRef{AgentID: "b", ModelClass: ModelCoding})}, node("n1")), ev("", &NodeStarted{Agent: Some(AgentRef{AgentID: "b", MemoryRef: "m"})}, node("n2")),
 		ev("", &NodeCompleted{Agent: Some(ref("b"))}, node("n1")), ev("", &NodeCompleted{Agent: Some(ref("c"))}, node("n2")), ev("b", &AgentDecided{Decision: `1`}),
 	}, func(t *testing.T, s *RunSnapshot) {
 		require.Equal(t, map[string]AgentRef{"n1": {AgentID: "b", ModelClass: ModelCoding}, "n2": {AgentID: "c"}}, s.Facts.V.NodeAgents)
-		require.Equal(t, Some(AgentRef{AgentID: "b", ModelClass: ModelCoding, MemoryRef: "m"}), s.Agents["b"].Ref, "all that the references say")
+		require.Equal(t, Some(AgentRef{AgentID: "b", ModelClass: ModelCoding, MemoryRef: "m"}), s.Agents["b"].Ref, "all members of the references")
 	}},
 	{KindNodeStarted, []Event{ev("", &NodeStarted{}, node("n1"))}, func(t *testing.T, s *RunSnapshot) {
 		require.Equal(t, NodeStatusRunning, s.NodeStatus["n1"])
@@ -443,7 +443,7 @@ var kindEffects = []struct {
 	}},
 	{"node.resumed", []Event{ev("", &NodeStarted{}, node("n1")), ev("", &NodeSuspended{Reason: "r1"}, node("n1")), ev("", &NodeStarted{}, node("n2")), ev("", &Unknown{Type: "node.resumed"}, node("n1")),
 		ev("", &Unknown{Type: "node.resumed"}, node("n2")), ev("", &Unknown{Type: "node.resumed"}, node("n3")), ev("", &Unknown{Type: "node.resumed"})}, func(t *testing.T, s *RunSnapshot) {
-		require.Equal(t, map[string]NodeStatus{"n1": NodeStatusRunning, "n2": NodeStatusRunning}, s.NodeStatus, "what did not wait is not resumed")
+		require.Equal(t, map[string]NodeStatus{"n1": NodeStatusRunning, "n2": NodeStatusRunning}, s.NodeStatus, "a node that did not wait is not resumed")
 		require.Equal(t, map[string]int{"n1": 1, "n2": 1}, s.NodeRuns)
 		require.Empty(t, s.Suspended)
 		require.Equal(t, "n1", s.CurrentNodeID)
@@ -657,7 +657,7 @@ func TestFoldKinds(t *testing.T) {
 		require.Equal(t, texts[0], texts[1], "%s changes the snapshot", e.Kind())
 	}
 	for info := range Kinds() {
-		require.True(t, shown[info.Kind], "no case of kindEffects shows what %s does; if it changes nothing, name it in kindsWithoutEffect", info.Kind)
+		require.True(t, shown[info.Kind], "no case of kindEffects shows the effect of %s; if it changes nothing, name it in kindsWithoutEffect", info.Kind)
 	}
 }
 

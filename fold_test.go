@@ -787,8 +787,10 @@ func TestTurnFailsRun(t *testing.T) {
 }
 
 // Every figure counts once, from the best source.
+func inputTokens(n int64) Usage { return Usage{InputTokens: n} }
+
 func TestUsageIsCountedOnce(t *testing.T) {
-	in := func(n int64) Usage { return Usage{InputTokens: n} }
+	in := inputTokens
 	observed := func(n int64, cost float64, cumulative bool) *UsageObserved {
 		return &UsageObserved{Usage: in(n), CostUSD: Some(cost), Cumulative: cumulative}
 	}
@@ -877,70 +879,93 @@ func TestUsageIsCountedOnce(t *testing.T) {
 	}
 	s := fold(t, ev("a", models(20, 0.75)), ev("b", models(2, 0.25)))
 	require.Equal(t, map[string]Usage{"big": {InputTokens: 22, CostUSD: Some(1.0)}, "small": {InputTokens: 2}}, s.Usage.Models)
-
-	// Models, as every source of usage names them.
-	for _, c := range []struct {
-		name string
-		log  []Event
-		want map[string]Usage
-	}{
-		{"of the start", []Event{ev("a", &AgentStarted{Model: "m"}), ev("a", &UsageObserved{Usage: in(1)}), ev("a", &UsageObserved{Model: "n", Usage: in(2), CostUSD: Some(0.5)})},
-			map[string]Usage{"m": in(1), "n": {InputTokens: 2, CostUSD: Some(0.5)}}},
-		{"of the start, by the end", []Event{ev("a", &AgentStarted{Model: "m"}), ev("a", &AgentEnded{Usage: Some(in(1)), TotalCostUSD: Some(0.25)})},
-			map[string]Usage{"m": {InputTokens: 1, CostUSD: Some(0.25)}}},
-		{"each attempt has its own", []Event{ev("a", &AgentStarted{Model: "m"}), ev("a", &UsageObserved{Usage: in(1)}), ev("a", &AgentStarted{Model: "n", Resumed: true}), ev("a", &AgentEnded{Usage: Some(in(2))})},
-			map[string]Usage{"m": in(1), "n": in(2)}},
-		{"the model that answers", []Event{ev("a", &AgentStarted{Model: "m"}), ev("a", &ModelCalled{ModelCallID: "c1", Model: "m"}), ev("a", &ModelReturned{ModelCallID: "c1", Model: "m-1", Usage: Some(in(3))})},
-			map[string]Usage{"m-1": in(3)}},
-		{"the model that is asked", []Event{ev("a", &ModelCalled{ModelCallID: "c1", Model: "m"}), ev("a", &UsageObserved{ModelCallID: "c1", Usage: in(2)}), ev("a", &ModelReturned{ModelCallID: "c1"})},
-			map[string]Usage{"m": in(2)}},
-		{"an end's usage is of the one model that was reported", []Event{ev("a", &AgentStarted{Model: "m"}), ev("a", &UsageObserved{Model: "m-1", Usage: in(2)}), ev("a", &AgentEnded{Usage: Some(in(5))})},
-			map[string]Usage{"m-1": in(5)}},
-		{"an end's usage of several models", []Event{ev("a", started()), ev("a", &UsageObserved{Model: "m", Usage: in(2)}), ev("a", &UsageObserved{Model: "n", Usage: in(1)}), ev("a", &AgentEnded{Usage: Some(in(5))})},
-			map[string]Usage{"m": in(2), "n": in(1)}},
-		{"caches that modelUsage does not state", []Event{ev("a", started()), ev("a", &AgentEnded{
-			Usage: Some(Usage{InputTokens: 9, CacheReadInputTokens: Some[int64](4)}), ModelUsage: map[string]Usage{"m": in(9)}})},
-			map[string]Usage{"m": {InputTokens: 9, CacheReadInputTokens: Some[int64](4)}}},
-		{"nobody says", []Event{ev("a", started()), ev("a", &UsageObserved{Usage: in(2)})}, nil},
-	} {
-		t.Run("models/"+c.name, func(t *testing.T) { require.Equal(t, c.want, fold(t, c.log...).Usage.Models) })
-	}
-
-	// A figure that is too low is marked, until a better one takes its place.
-	part := &UsageObserved{ModelCallID: "m1", Usage: in(1), Partial: true}
-	require.True(t, fold(t, ev("a", asks("m1")), ev("a", part)).Usage.Partial)
-	require.True(t, fold(t, ev("a", started()), ev("a", part), ev("a", &AgentStarted{Resumed: true}), ev("a", &AgentEnded{Usage: Some(in(5))})).Agents["a"].Usage.Partial(), "of an earlier attempt")
-	require.False(t, fold(t, ev("a", part), ev("a", &AgentEnded{Usage: Some(in(5))})).Agents["a"].Usage.Partial())
-	require.False(t, fold(t, ev("a", asks("m1")), ev("a", part), ev("a", answers("m1", in(3), 0.5))).Usage.Partial)
-	require.False(t, fold(t, ev("a", started()), ev("a", part), ev("a", &AgentEnded{Usage: Some(in(5))})).Usage.Partial)
-
-	// A log with any number of models and calls costs a bounded list.
-	var many []Event
-	for i := range 5 * maxReported {
-		many = append(many, ev("a", &UsageObserved{ModelCallID: fmt.Sprint("c", i), Model: fmt.Sprint("m", i), Usage: in(1)}),
-			ev("a", &ModelReturned{ModelCallID: fmt.Sprint("r", i), Usage: Some(in(1)), OneEvent: true}))
-	}
-	s = foldEvents(FoldOptions{}, foldLog(t, many...))
-	require.Equal(t, int64(10*maxReported), s.Usage.Usage.InputTokens)
-	require.LessOrEqual(t, len(s.Agents["a"].Usage.Reported), maxReported+1)
-	require.Len(t, s.Agents["a"].Usage.counted, maxCounted)
-
 	// Attempts that report nothing leave one entry, in which their sub-agents are found.
 	var idle []Event
 	for range 9 {
 		idle = append(idle, ev("a", started()), ev("a", &AgentEnded{}))
 	}
-	s = fold(t, append(idle, ev("b", started(), sub), ev("b", observed(3, 1, false)), ev("a", started()), ev("a", models(20, 0.75)))...)
+	s = fold(t, append(idle, ev("b", started(), sub), ev("b", observed(3, 1, false)), ev("a", started()),
+		ev("a", models(20, 0.75)))...)
 	require.Len(t, s.Agents["a"].Usage.Earlier, 1)
 	require.Equal(t, int64(24), s.Usage.Usage.InputTokens)
-
 	// Reasoning is a part of the output, so it does not add to it.
-	s = fold(t, ev("a", &UsageObserved{Usage: Usage{OutputTokens: 5, ReasoningOutputTokens: Some[int64](3)}}), ev("a", &UsageObserved{Usage: Usage{OutputTokens: 1}}))
+	s = fold(t, ev("a", &UsageObserved{Usage: Usage{OutputTokens: 5, ReasoningOutputTokens: Some[int64](3)}}),
+		ev("a", &UsageObserved{Usage: Usage{OutputTokens: 1}}))
 	require.Equal(t, Usage{OutputTokens: 6, ReasoningOutputTokens: Some[int64](3)}, s.Usage.Usage)
 
 	// Sums that no JSON number can express must not spoil the snapshot.
-	s = fold(t, ev("a", observed(math.MaxInt64, math.MaxFloat64, false)), ev("a", observed(1, math.MaxFloat64, false)), ev("b", observed(1, math.MaxFloat64, false)))
+	s = fold(t, ev("a", observed(math.MaxInt64, math.MaxFloat64, false)),
+		ev("a", observed(1, math.MaxFloat64, false)), ev("b", observed(1, math.MaxFloat64, false)))
 	require.True(t, json.Valid(s.AppendJSON(nil)))
+}
+
+// Models are counted as every source of usage names them.
+func TestUsageOfModels(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		log  []Event
+		want map[string]Usage
+	}{
+		{"of the start", []Event{ev("a", &AgentStarted{Model: "m"}), ev("a", &UsageObserved{Usage: inputTokens(1)}),
+			ev("a", &UsageObserved{Model: "n", Usage: inputTokens(2), CostUSD: Some(0.5)})},
+			map[string]Usage{"m": inputTokens(1), "n": {InputTokens: 2, CostUSD: Some(0.5)}}},
+		{"of the start, by the end", []Event{ev("a", &AgentStarted{Model: "m"}),
+			ev("a", &AgentEnded{Usage: Some(inputTokens(1)), TotalCostUSD: Some(0.25)})},
+			map[string]Usage{"m": {InputTokens: 1, CostUSD: Some(0.25)}}},
+		{"each attempt has its own", []Event{ev("a", &AgentStarted{Model: "m"}),
+			ev("a", &UsageObserved{Usage: inputTokens(1)}), ev("a", &AgentStarted{Model: "n", Resumed: true}),
+			ev("a", &AgentEnded{Usage: Some(inputTokens(2))})},
+			map[string]Usage{"m": inputTokens(1), "n": inputTokens(2)}},
+		{"the model that answers", []Event{ev("a", &AgentStarted{Model: "m"}), ev("a", &ModelCalled{ModelCallID: "c1",
+			Model: "m"}), ev("a", &ModelReturned{ModelCallID: "c1", Model: "m-1", Usage: Some(inputTokens(3))})},
+			map[string]Usage{"m-1": inputTokens(3)}},
+		{"the model that is asked", []Event{ev("a", &ModelCalled{ModelCallID: "c1", Model: "m"}), ev("a",
+			&UsageObserved{ModelCallID: "c1", Usage: inputTokens(2)}), ev("a", &ModelReturned{ModelCallID: "c1"})},
+			map[string]Usage{"m": inputTokens(2)}},
+		{"an end's usage is of the one model that was reported", []Event{ev("a", &AgentStarted{Model: "m"}), ev("a",
+			&UsageObserved{Model: "m-1", Usage: inputTokens(2)}), ev("a", &AgentEnded{Usage: Some(inputTokens(5))})},
+			map[string]Usage{"m-1": inputTokens(5)}},
+		{"an end's usage of several models", []Event{ev("a", started()), ev("a", &UsageObserved{Model: "m",
+			Usage: inputTokens(2)}), ev("a", &UsageObserved{Model: "n", Usage: inputTokens(1)}),
+			ev("a", &AgentEnded{Usage: Some(inputTokens(5))})},
+			map[string]Usage{"m": inputTokens(2), "n": inputTokens(1)}},
+		{"caches that modelUsage does not state", []Event{ev("a", started()), ev("a", &AgentEnded{
+			Usage:      Some(Usage{InputTokens: 9, CacheReadInputTokens: Some[int64](4)}),
+			ModelUsage: map[string]Usage{"m": inputTokens(9)}})},
+			map[string]Usage{"m": {InputTokens: 9, CacheReadInputTokens: Some[int64](4)}}},
+		{"no source names it", []Event{ev("a", started()), ev("a", &UsageObserved{Usage: inputTokens(2)})}, nil},
+	} {
+		t.Run(c.name, func(t *testing.T) { require.Equal(t, c.want, fold(t, c.log...).Usage.Models) })
+	}
+}
+
+// A figure that is too low is marked, until a better one takes its place.
+func TestPartialUsage(t *testing.T) {
+	asks := &ModelCalled{ModelCallID: "m1"}
+	answers := &ModelReturned{ModelCallID: "m1", Usage: Some(inputTokens(3)), CostUSD: Some(0.5)}
+	part := &UsageObserved{ModelCallID: "m1", Usage: inputTokens(1), Partial: true}
+	require.True(t, fold(t, ev("a", asks), ev("a", part)).Usage.Partial)
+	require.True(t, fold(t, ev("a", started()), ev("a", part), ev("a", &AgentStarted{Resumed: true}),
+		ev("a", &AgentEnded{Usage: Some(inputTokens(5))})).Agents["a"].Usage.Partial(), "of an earlier attempt")
+	require.False(t, fold(t, ev("a", part),
+		ev("a", &AgentEnded{Usage: Some(inputTokens(5))})).Agents["a"].Usage.Partial())
+	require.False(t, fold(t, ev("a", asks), ev("a", part), ev("a", answers)).Usage.Partial)
+	require.False(t, fold(t, ev("a", started()), ev("a", part),
+		ev("a", &AgentEnded{Usage: Some(inputTokens(5))})).Usage.Partial)
+}
+
+// A log with any number of models and calls costs a bounded list.
+func TestUsageListsAreBounded(t *testing.T) {
+	var many []Event
+	for i := range 5 * maxReported {
+		many = append(many,
+			ev("a", &UsageObserved{ModelCallID: fmt.Sprint("c", i), Model: fmt.Sprint("m", i), Usage: inputTokens(1)}),
+			ev("a", &ModelReturned{ModelCallID: fmt.Sprint("r", i), Usage: Some(inputTokens(1)), OneEvent: true}))
+	}
+	s := foldEvents(FoldOptions{}, foldLog(t, many...))
+	require.Equal(t, int64(10*maxReported), s.Usage.Usage.InputTokens)
+	require.LessOrEqual(t, len(s.Agents["a"].Usage.Reported), maxReported+1)
+	require.Len(t, s.Agents["a"].Usage.counted, maxCounted)
 }
 
 func TestStatePatches(t *testing.T) {

@@ -53,7 +53,7 @@ func TestAgentRefJSON(t *testing.T) {
 	var le *LineError
 	for _, bad := range []string{`{"agentId":1}`, `{"agentId":"a","agentId":"b"}`, `{"agentId":"a","x":1,"x":2}`, `[]`, "{\"agentId\":\"\xff\"}", `{"agentId":"a"} {}`} {
 		require.ErrorAs(t, r.UnmarshalJSON([]byte(bad)), &le, bad)
-		require.Equal(t, "untouched", r.AgentID, "what cannot be read changes nothing")
+		require.Equal(t, "untouched", r.AgentID, "an unreadable value changes nothing")
 	}
 
 	for _, m := range []ModelClass{ModelReasoning, ModelWriting, ModelCoding, ModelResearch, ModelClassification, ModelGeneral} {

@@ -501,7 +501,7 @@ func TestSeed003Flow(t *testing.T) {
 	require.Empty(t, s.Violations)
 	requireSplitFolds(t, log.events, s)
 
-	require.Equal(t, map[string]string{"task-agent": "sess-123"}, s.AgentSessions, "what the resume spec resumes from")
+	require.Equal(t, map[string]string{"task-agent": "sess-123"}, s.AgentSessions, "the state that the resume spec resumes from")
 	require.Len(t, s.Agents, 1)
 	a := s.Agents["task-agent#1"]
 	require.Equal(t, "Let me analyze...", a.Reasoning, "deltas alone: the fold puts them together")

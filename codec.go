@@ -404,7 +404,8 @@ func lineError(text string, err error) *LineError {
 }
 
 // parseEvent reads one native line into an empty event. Fields are substrings of
-// text; the payload is the pool's.
+// text; the payload is the pool's. It is one function because it runs for each line: its state stays
+// in local variables.
 func parseEvent(text string, e *Event, pool *payloadPool) error {
 	var (
 		s    = &pool.scanner

@@ -272,7 +272,7 @@ func requireLineError(t *testing.T, line, pointer string, column int) {
 	require.Equal(t, "untouched", e.ID, "a line that cannot be read changes nothing")
 }
 
-func TestBadLinesSayWhere(t *testing.T) {
+func TestBadLinesHaveAPlace(t *testing.T) {
 	at := func(old, replacement string) (string, int) {
 		require.Contains(t, aLine, old)
 		return strings.Replace(aLine, old, replacement, 1), strings.Index(aLine, old)
@@ -434,7 +434,7 @@ func requireNotWritten(t *testing.T, e Event, rule Rule) {
 	require.ErrorAs(t, err, &broken)
 }
 
-func TestAppendRefusesWhatIsNoEvent(t *testing.T) {
+func TestAppendRefusesInvalidEvents(t *testing.T) {
 	for _, c := range []struct {
 		rule    Rule
 		payload Payload
@@ -485,7 +485,7 @@ func TestEncodingJSON(t *testing.T) {
 	var le *LineError
 	require.ErrorAs(t, json.Unmarshal([]byte(`{"type":"run.paused","step":"x"}`), &back.Event), &le)
 	require.Equal(t, "/step", le.Pointer)
-	require.Equal(t, e, back.Event, "what cannot be read changes nothing")
+	require.Equal(t, e, back.Event, "an unreadable value changes nothing")
 	require.NotEmpty(t, errors.Unwrap(le).Error())
 }
 

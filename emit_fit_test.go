@@ -111,7 +111,7 @@ func withMark(ev Event, m Marks) Event {
 	return ev
 }
 
-func TestDefaultReaderReadsWhatADefaultEmitterAccepts(t *testing.T) {
+func TestDefaultReaderReadsLinesOfADefaultEmitter(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it writes lines of the default limit, which is large")
 	}
@@ -231,7 +231,7 @@ func TestLinesOfEveryLengthAroundTheLimit(t *testing.T) {
 	require.Greater(t, last, limit-700)
 }
 
-func TestWhatIsTooLongWithoutContentIsRefused(t *testing.T) {
+func TestEventsTooLongWithoutContentAreRefused(t *testing.T) {
 	long := strings.Repeat("x", 5000)
 	ids := make([]string, 2000)
 	for _, mode := range []Mode{ModeEnforce, ModeObserve} {
@@ -357,7 +357,7 @@ func TestContentIsCutOnEveryWay(t *testing.T) {
 
 // Content is redacted before it is cut: no half of a secret is left at the cut, and the hash is not
 // the secret's.
-func TestWhatIsCutWasRedacted(t *testing.T) {
+func TestContentIsRedactedBeforeItIsCut(t *testing.T) {
 	registered := new(Secrets)
 	require.NoError(t, registered.Add(canaryValue))
 	for n := range effort.Of(200, 200, 1200) {
@@ -383,7 +383,7 @@ func TestACutMessageMayBeRepeated(t *testing.T) {
 }
 
 // Under LifecycleDerived a refused event ends no block either, nor moves its agent.
-func TestWhatIsTooLongEndsNoBlockAndMovesNoAgent(t *testing.T) {
+func TestEventsTooLongEndNoBlockAndMoveNoAgent(t *testing.T) {
 	r, log := startRun(t, EmitterOptions{Lifecycle: LifecycleDerived, MaxLine: 4096, Redaction: canaryPolicy(t)})
 	a := r.Agent("a")
 	require.NoError(t, a.Emit(t.Context(), &AgentStarted{}))

@@ -34,7 +34,7 @@ func TestGuardRefusesBeforeAnythingIsRecorded(t *testing.T) {
 	require.ErrorAs(t, a.Emit(t.Context(), &AgentErrored{ErrorType: "x", Message: "y"}), &p)
 	require.Equal(t, "guard", p.Value)
 	require.NoError(t, a.Emit(t.Context(), &ToolCalled{CallID: "c", ToolID: "ls"}))
-	require.Len(t, log.lines, 3, "nothing of what was refused was recorded")
+	require.Len(t, log.lines, 3, "no refused event was recorded")
 
 	asked = 0
 	require.Error(t, a.Emit(t.Context(), &ToolCalled{CallID: "c", ToolID: "ls"}), "the call is open")
@@ -84,7 +84,7 @@ func TestFollowRecordsAtOnceWithItsCause(t *testing.T) {
 	require.Equal(t, "boss", events[2].AgentID)
 	require.Equal(t, "other", events[3].CausationID)
 	require.Equal(t, KindTextDelta, events[4].Kind())
-	require.Equal(t, 3, asked, "what follows is not followed")
+	require.Equal(t, 3, asked, "an event of Follow is not followed")
 
 	// A replay does not bring it about again.
 	require.NoError(t, errOf(a.Record(t.Context(), Event{Marks: MarkReplayed, Payload: &AgentDecided{Decision: `1`}})))
@@ -163,8 +163,8 @@ func kindOfLast(t *testing.T, log *sinkLog) Kind {
 	return ev.Kind()
 }
 
-// TestEndsCountWhatWasRefused: refused events have no line, so the ends have their number.
-func TestEndsCountWhatWasRefused(t *testing.T) {
+// TestEndsCountRefusedEvents: refused events have no line, so the ends have their number.
+func TestEndsCountRefusedEvents(t *testing.T) {
 	r, log := startRun(t, EmitterOptions{Lifecycle: LifecycleStrict, Follow: func(ev Event) []Event {
 		if ev.Kind() == KindTaskAssigned {
 			return []Event{{AgentID: "b", Payload: &AgentTransition{To: StatusConverged}}}
@@ -178,7 +178,7 @@ func TestEndsCountWhatWasRefused(t *testing.T) {
 	require.NoError(t, b.Emit(ctx, &AgentStarted{}))
 	require.Error(t, a.Emit(ctx, unopened))
 	require.Error(t, a.Emit(ctx, unopened))
-	require.NoError(t, a.Emit(ctx, &TaskAssigned{Goal: "g"}), "what is refused of Follow is not returned")
+	require.NoError(t, a.Emit(ctx, &TaskAssigned{Goal: "g"}), "a refused event of Follow is not returned")
 	require.Error(t, r.Emit(ctx, &RunStarted{}), "the run is under way")
 	require.NoError(t, a.Emit(ctx, &AgentEnded{}))
 	require.NoError(t, a.Emit(ctx, &AgentStarted{}), "the count begins again")

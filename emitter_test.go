@@ -233,7 +233,7 @@ func TestEmitterFillsTheEnvelope(t *testing.T) {
 	require.Equal(t, Event{RunID: "r", Sequence: 1, Scope: Scope{SessionID: "s"}, AgentID: "a", Step: Some(0), SchemaVersion: SchemaVersion, Payload: &TextDelta{Delta: "x"}}, ev)
 }
 
-func TestRecordKeepsWhatTheCallerFilledInAndOverwritesWhatIsTheLibrarys(t *testing.T) {
+func TestRecordKeepsTheCallersFieldsAndSetsTheLibrarys(t *testing.T) {
 	r, log := startRun(t, EmitterOptions{})
 	given := Event{
 		ID: "mine", Sequence: 77, Time: time.Date(2020, 1, 2, 3, 4, 5, 123_456_789, time.FixedZone("", 3600)), RunID: "r",
@@ -511,25 +511,25 @@ func TestEnforceRefusesAndObserveRecordsAndReports(t *testing.T) {
 	r, log = startRun(t, EmitterOptions{Mode: ModeObserve})
 	require.NoError(t, r.Agent("a").To(t.Context(), StatusConverged, StatusThinking, StatusReflect))
 	require.Len(t, log.events, 3)
-	require.EqualValues(t, 2, log.snapshot(t).ViolationCount, "the fold reports what the relaxed table forbids too, as the log names none")
+	require.EqualValues(t, 2, log.snapshot(t).ViolationCount, "the fold also reports transitions that the relaxed table forbids, as the log names none")
 }
 
-func TestObserveRefusesWhatNoLineCanCarry(t *testing.T) {
+func TestObserveRecordsOnlyReadableLines(t *testing.T) {
 	for name, ev := range map[string]Event{
-		"nil payload":              {},
-		"typed nil":                {Payload: (*TextDelta)(nil)},
-		"unknown of a known kind":  {Payload: &Unknown{Type: KindTextDelta}},
-		"id in the payload":        {Payload: &ToolCalled{CallID: "\xff", ToolID: "t"}},
-		"behind a missing one":     {Payload: &ToolCalled{CallID: "", ToolID: "\xff"}},
-		"id in the envelope":       {AgentID: "\xff", Payload: &TextDelta{}},
-		"behind a negative number": {Payload: &BudgetExceeded{Budget: "", Limit: math.NaN()}},
-		"not a number":             {Payload: &BudgetExceeded{Budget: "b", Limit: math.NaN()}},
-		"infinite":                 {Payload: &AgentDecided{Confidence: Some(math.Inf(1))}},
-		"infinite cost":            {Payload: &UsageObserved{CostUSD: Some(math.Inf(1))}},
-		"raw JSON":                 {Payload: &ToolCalled{CallID: "c", ToolID: "t", Arguments: "{"}},
-		"year":                     {Time: time.Date(10_000, 1, 1, 0, 0, 0, 0, time.UTC), Payload: &TextDelta{}},
-		"year in the payload":      {Payload: &CheckpointResumed{ResumedAt: time.Date(10_000, 1, 1, 0, 0, 0, 0, time.UTC)}},
-		"closed word":              {Payload: &ToolReturned{CallID: "c", ToolID: "t", Status: "\xff"}},
+		"nil payload":             {},
+		"typed nil":               {Payload: (*TextDelta)(nil)},
+		"unknown of a known kind": {Payload: &Unknown{Type: KindTextDelta}},
+		"id in the payload":       {Payload: &ToolCalled{CallID: "\xff", ToolID: "t"}},
+		"after a missing one":     {Payload: &ToolCalled{CallID: "", ToolID: "\xff"}},
+		"id in the envelope":      {AgentID: "\xff", Payload: &TextDelta{}},
+		"after a negative number": {Payload: &BudgetExceeded{Budget: "", Limit: math.NaN()}},
+		"not a number":            {Payload: &BudgetExceeded{Budget: "b", Limit: math.NaN()}},
+		"infinite":                {Payload: &AgentDecided{Confidence: Some(math.Inf(1))}},
+		"infinite cost":           {Payload: &UsageObserved{CostUSD: Some(math.Inf(1))}},
+		"raw JSON":                {Payload: &ToolCalled{CallID: "c", ToolID: "t", Arguments: "{"}},
+		"year":                    {Time: time.Date(10_000, 1, 1, 0, 0, 0, 0, time.UTC), Payload: &TextDelta{}},
+		"year in the payload":     {Payload: &CheckpointResumed{ResumedAt: time.Date(10_000, 1, 1, 0, 0, 0, 0, time.UTC)}},
+		"closed word":             {Payload: &ToolReturned{CallID: "c", ToolID: "t", Status: "\xff"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r, log := startRun(t, EmitterOptions{Mode: ModeObserve})
@@ -933,7 +933,7 @@ func (toldLog) WriteEvent(context.Context, Event) error        { return nil }
 func (toldLog) WriteLine(context.Context, Event, []byte) error { return nil }
 func (toldLog) ResumeRun(context.Context, *RunSnapshot) error  { return nil }
 
-func TestResumeFromAStaleSnapshotOfALogBehind(t *testing.T) {
+func TestResumeFromAStaleSnapshotBySink(t *testing.T) {
 	writer := func() Sink { return NewWriter(io.Discard, WriterOptions{}) }
 	for name, test := range map[string]struct {
 		sink   Sink

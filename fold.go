@@ -195,6 +195,40 @@ func (m *machine) index(s *RunSnapshot) {
 	for _, ref := range s.Resume.expected {
 		m.expected.Add(ref.AgentID, Some(ref))
 	}
+	m.indexCalls(s)
+	for _, list := range [...][]ConversationMessage{s.Messages, s.RetractedMessages} {
+		for i := range list {
+			if _, known := m.messages[list[i].MessageID]; !known {
+				m.knowMessage(&list[i])
+			}
+		}
+	}
+	m.indexPhases(s)
+	m.indexQuestions(s)
+	if m.view == nil {
+		for i := range s.Turns {
+			if t := &s.Turns[i]; t.EndedAt.IsZero() {
+				m.addSpan(KindTurnStarted, openSpan{agent: t.AgentID, span: t.SpanID, id: turnID(t.Turn)})
+			}
+		}
+		for i := range s.Steps {
+			if st := &s.Steps[i]; st.EndedAt.IsZero() {
+				m.addSpan(KindStepStarted, openSpan{agent: st.AgentID, span: st.SpanID, id: st.StepID})
+			}
+		}
+	}
+	for i := range s.Handoffs {
+		if h := &s.Handoffs[i]; h.Open {
+			at := i
+			if m.view == nil {
+				at = roster.NoPlace
+			}
+			m.workflows().handoffs.Add(newHandoffKey(h.HandoffID, h.From, h.To), at)
+		}
+	}
+}
+
+func (m *machine) indexCalls(s *RunSnapshot) {
 	for _, c := range s.OpenCalls {
 		call := openCall{callKey: callKey{c.AgentID, c.CallID}, event: c.EventID, step: c.Step.V}
 		if m.view != nil {
@@ -216,19 +250,10 @@ func (m *machine) index(s *RunSnapshot) {
 		}
 		m.addModelCall(c)
 	}
-	for _, list := range [...][]ConversationMessage{s.Messages, s.RetractedMessages} {
-		for i := range list {
-			if _, known := m.messages[list[i].MessageID]; !known {
-				m.knowMessage(&list[i])
-			}
-		}
-	}
-	at := func(i int) int {
-		if m.view == nil {
-			return roster.NoPlace
-		}
-		return i
-	}
+}
+
+// indexPhases fills the indexes of workflows: their open phases, and how often they were resumed.
+func (m *machine) indexPhases(s *RunSnapshot) {
 	for i := range s.Checkpoints {
 		if c := &s.Checkpoints[i]; c.Resumed {
 			m.workflows().resumes[c.WorkflowID]++
@@ -248,6 +273,10 @@ func (m *machine) index(s *RunSnapshot) {
 			p.resumes = max(p.resumes, ph.resumes)
 		}
 	}
+}
+
+// indexQuestions fills the indexes of approvals and clarifications.
+func (m *machine) indexQuestions(s *RunSnapshot) {
 	for i := range s.Approvals {
 		a := &s.Approvals[i]
 		if a.Open {
@@ -266,23 +295,6 @@ func (m *machine) index(s *RunSnapshot) {
 	for i := range s.Clarifications {
 		if c := &s.Clarifications[i]; c.Open {
 			m.questions.add(questionKey{KindClarificationRequested, c.InterruptID}, callKey{c.AgentID, c.CallID}, i)
-		}
-	}
-	if m.view == nil {
-		for i := range s.Turns {
-			if t := &s.Turns[i]; t.EndedAt.IsZero() {
-				m.addSpan(KindTurnStarted, openSpan{agent: t.AgentID, span: t.SpanID, id: turnID(t.Turn)})
-			}
-		}
-		for i := range s.Steps {
-			if st := &s.Steps[i]; st.EndedAt.IsZero() {
-				m.addSpan(KindStepStarted, openSpan{agent: st.AgentID, span: st.SpanID, id: st.StepID})
-			}
-		}
-	}
-	for i := range s.Handoffs {
-		if h := &s.Handoffs[i]; h.Open {
-			m.workflows().handoffs.Add(newHandoffKey(h.HandoffID, h.From, h.To), at(i))
 		}
 	}
 }

@@ -120,104 +120,128 @@ func mixedLog(t *testing.T, runs, cycles int) []byte {
 		NewID:     func() string { ids++; return fmt.Sprintf("01985f3a-0000-7000-8000-%012d", ids) },
 	})
 	require.NoError(t, err)
-	emit := func(err error) { t.Helper(); require.NoError(t, err) }
-	type script struct {
-		run    *Run
-		number int
-		agents []*Agent
-		cycles int
-	}
-	begin := func(number int) *script {
-		run, err := em.Run(fmt.Sprint("run-", number))
-		emit(err)
-		s := &script{run: run, number: number}
-		emit(run.Emit(t.Context(), &RunStarted{
-			Name: "release", Inputs: `{"dryRun":false}`, Definition: `{"nodes":["plan",{"id":"build"}],"edges":[{"id":"e1","from":"plan","to":"build"},{"from":"build","to":"plan"}],"state":{"open":[]}}`,
-		}))
-		for _, id := range []string{"planner", "coder"} {
-			a := run.Agent(id)
-			emit(a.Emit(t.Context(), &AgentStarted{Agent: Some(AgentRef{AgentID: id, ModelClass: "coding"}), Task: "Add the endpoint", Model: "some-model"}))
-			s.agents = append(s.agents, a)
-		}
-		return s
-	}
-	cycle := func(s *script) {
-		n := s.cycles
-		s.cycles++
-		a := s.agents[n%len(s.agents)]
-		block := fmt.Sprint("block-", n)
-		for range 6 {
-			emit(a.Emit(t.Context(), &TextDelta{BlockID: block, Delta: "reading the router, and then the next few words; "}))
-		}
-		if n%3 == 0 {
-			emit(a.Emit(t.Context(), &TextCompleted{BlockID: block, Text: "the whole text"}))
-		}
-		emit(a.Emit(t.Context(), &AgentTransition{From: StatusThinking, To: StatusToolCall}))
-		for call := range 3 {
-			id := fmt.Sprintf("call-%d-%d-%d", s.number, n, call)
-			emit(a.Emit(t.Context(), &ToolCalled{CallID: id, ToolID: "Read", Arguments: `{"path":"api/router.go","lines":[1,2,3]}`}))
-			p := &ToolReturned{CallID: id, ToolID: "Read", Status: ToolStatusOK, ResultSummary: strings.Repeat("some text of the result ", 20)}
-			if call == n%4 {
-				p.Status, p.Error = ToolStatusError, Some(ErrorInfo{Code: "exit", Message: "exit status 1"})
-			}
-			emit(a.Emit(t.Context(), p))
-		}
-		emit(a.Emit(t.Context(), &ToolReturned{CallID: fmt.Sprint("one-", n), ToolID: "Bash", Status: ToolStatusOK, OneEvent: true, Duration: Some(time.Second)}))
-		round := []AgentStatus{StatusToolCall, StatusToolResult, StatusResponse, StatusReflect, StatusThinking}
-		for i, to := range round[1:] {
-			emit(a.Emit(t.Context(), &AgentTransition{From: round[i], To: to}))
-		}
-		if n%4 == 0 {
-			emit(a.Emit(t.Context(), &AuditChecked{CheckpointID: "audit:unit", Result: AuditPass}))
-			emit(a.Emit(t.Context(), &UsageObserved{Model: "some-model", Usage: Usage{InputTokens: 812, OutputTokens: 90}}))
-		}
-		if n%16 == 1 {
-			emit(a.Emit(t.Context(), &MessageCreated{Message: ConversationMessage{MessageID: fmt.Sprint("m-", n), From: a.ID(), To: "planner", Content: `{"text":"Done"}`, Role: "agent"}}))
-			emit(s.run.Emit(t.Context(), &OrchestratorDecided{Decision: `{"kind":"next-worker"}`}))
-		}
-	}
-	end := func(s *script) {
-		if s.number%4 != 3 { // one leaves a call and agents open
-			for _, a := range s.agents {
-				emit(a.Emit(t.Context(), &AgentEnded{Outcome: OutcomePartial, Result: "Added."}))
-			}
-		} else {
-			emit(s.agents[0].To(t.Context(), StatusToolCall))
-			emit(s.agents[0].Emit(t.Context(), &ToolCalled{CallID: "left open", ToolID: "Bash"}))
-		}
-		switch s.number % 3 {
-		case 0:
-			emit(s.run.Emit(t.Context(), &RunCompleted{Outputs: `{"version":"2.4.0"}`}))
-		case 1:
-			emit(s.run.Emit(t.Context(), &RunFailed{Error: Some(ErrorInfo{Code: "build", Message: "exit status 1"})}))
-		}
-	}
 	var open, ended []*script
 	for begun := 0; begun < runs || len(open) > 0; {
 		for ; len(open) < 3 && begun < runs; begun++ {
-			open = append(open, begin(begun))
+			open = append(open, beginScript(t, em, begun))
 		}
 		s := open[0]
 		open = append(open[1:], s)
-		cycle(s)
+		s.cycle()
 		if s.cycles == cycles {
-			end(s)
+			s.end()
 			open = open[:len(open)-1]
 			ended = append(ended, s)
 		}
 	}
-	for _, s := range ended { // long after their ends
-		switch s.number % 5 {
-		case 0:
-			emit(s.run.Emit(t.Context(), &SessionCompleted{Status: "completed", Result: `{"n":1}`}))
-		case 1:
-			emit(s.agents[0].Emit(t.Context(), &AuditChecked{CheckpointID: "audit:late", Result: AuditFail}))
-		case 2:
-			emit(errOf(s.agents[1].Record(t.Context(), Event{Marks: MarkLate, Payload: &ToolReturned{CallID: "late", ToolID: "Bash", Status: ToolStatusOK, OneEvent: true}})))
-		}
+	for _, s := range ended {
+		s.late()
 	}
-	emit(em.Close(t.Context()))
+	require.NoError(t, em.Close(t.Context()))
 	return log.Bytes()
+}
+
+// A script is a run of a mixed log.
+type script struct {
+	t      *testing.T
+	run    *Run
+	number int
+	agents []*Agent
+	cycles int
+}
+
+func (s *script) emit(err error) {
+	s.t.Helper()
+	require.NoError(s.t, err)
+}
+
+func beginScript(t *testing.T, em *Emitter, number int) *script {
+	run, err := em.Run(fmt.Sprint("run-", number))
+	require.NoError(t, err)
+	s := &script{t: t, run: run, number: number}
+	s.emit(run.Emit(t.Context(), &RunStarted{
+		Name: "release", Inputs: `{"dryRun":false}`,
+		Definition: `{"nodes":["plan",{"id":"build"}],"edges":[{"id":"e1","from":"plan","to":"build"},{"from":"build","to":"plan"}],"state":{"open":[]}}`,
+	}))
+	for _, id := range []string{"planner", "coder"} {
+		a := run.Agent(id)
+		s.emit(a.Emit(t.Context(), &AgentStarted{Agent: Some(AgentRef{AgentID: id, ModelClass: "coding"}),
+			Task: "Add the endpoint", Model: "some-model"}))
+		s.agents = append(s.agents, a)
+	}
+	return s
+}
+
+func (s *script) cycle() {
+	n := s.cycles
+	s.cycles++
+	a := s.agents[n%len(s.agents)]
+	block := fmt.Sprint("block-", n)
+	for range 6 {
+		s.emit(a.Emit(s.t.Context(), &TextDelta{BlockID: block,
+			Delta: "reading the router, and then the next few words; "}))
+	}
+	if n%3 == 0 {
+		s.emit(a.Emit(s.t.Context(), &TextCompleted{BlockID: block, Text: "the whole text"}))
+	}
+	s.emit(a.Emit(s.t.Context(), &AgentTransition{From: StatusThinking, To: StatusToolCall}))
+	for call := range 3 {
+		id := fmt.Sprintf("call-%d-%d-%d", s.number, n, call)
+		s.emit(a.Emit(s.t.Context(), &ToolCalled{CallID: id, ToolID: "Read",
+			Arguments: `{"path":"api/router.go","lines":[1,2,3]}`}))
+		p := &ToolReturned{CallID: id, ToolID: "Read", Status: ToolStatusOK,
+			ResultSummary: strings.Repeat("some text of the result ", 20)}
+		if call == n%4 {
+			p.Status, p.Error = ToolStatusError, Some(ErrorInfo{Code: "exit", Message: "exit status 1"})
+		}
+		s.emit(a.Emit(s.t.Context(), p))
+	}
+	s.emit(a.Emit(s.t.Context(), &ToolReturned{CallID: fmt.Sprint("one-", n), ToolID: "Bash", Status: ToolStatusOK,
+		OneEvent: true, Duration: Some(time.Second)}))
+	round := []AgentStatus{StatusToolCall, StatusToolResult, StatusResponse, StatusReflect, StatusThinking}
+	for i, to := range round[1:] {
+		s.emit(a.Emit(s.t.Context(), &AgentTransition{From: round[i], To: to}))
+	}
+	if n%4 == 0 {
+		s.emit(a.Emit(s.t.Context(), &AuditChecked{CheckpointID: "audit:unit", Result: AuditPass}))
+		s.emit(a.Emit(s.t.Context(), &UsageObserved{Model: "some-model", Usage: Usage{InputTokens: 812,
+			OutputTokens: 90}}))
+	}
+	if n%16 == 1 {
+		s.emit(a.Emit(s.t.Context(), &MessageCreated{Message: ConversationMessage{MessageID: fmt.Sprint("m-", n),
+			From: a.ID(), To: "planner", Content: `{"text":"Done"}`, Role: "agent"}}))
+		s.emit(s.run.Emit(s.t.Context(), &OrchestratorDecided{Decision: `{"kind":"next-worker"}`}))
+	}
+}
+
+func (s *script) end() {
+	if s.number%4 != 3 { // one leaves a call and agents open
+		for _, a := range s.agents {
+			s.emit(a.Emit(s.t.Context(), &AgentEnded{Outcome: OutcomePartial, Result: "Added."}))
+		}
+	} else {
+		s.emit(s.agents[0].To(s.t.Context(), StatusToolCall))
+		s.emit(s.agents[0].Emit(s.t.Context(), &ToolCalled{CallID: "left open", ToolID: "Bash"}))
+	}
+	switch s.number % 3 {
+	case 0:
+		s.emit(s.run.Emit(s.t.Context(), &RunCompleted{Outputs: `{"version":"2.4.0"}`}))
+	case 1:
+		s.emit(s.run.Emit(s.t.Context(), &RunFailed{Error: Some(ErrorInfo{Code: "build", Message: "exit status 1"})}))
+	}
+}
+
+// late emits an event long after the end of the run.
+func (s *script) late() {
+	switch s.number % 5 {
+	case 0:
+		s.emit(s.run.Emit(s.t.Context(), &SessionCompleted{Status: "completed", Result: `{"n":1}`}))
+	case 1:
+		s.emit(s.agents[0].Emit(s.t.Context(), &AuditChecked{CheckpointID: "audit:late", Result: AuditFail}))
+	case 2:
+		s.emit(errOf(s.agents[1].Record(s.t.Context(), Event{Marks: MarkLate, Payload: &ToolReturned{CallID: "late",
+			ToolID: "Bash", Status: ToolStatusOK, OneEvent: true}})))
+	}
 }
 
 // Ended runs are put away and their memory serves others. Their snapshots equal

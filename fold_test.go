@@ -284,7 +284,7 @@ var kindEffects = []struct {
 		ev("a", &ToolReturned{CallID: "c2", ToolID: "Read", Status: ToolStatusRateLimited, OneEvent: true}),
 		ev("a", &AgentEnded{Outcome: OutcomeAborted, Totals: Some(Totals{})}),
 	}, func(t *testing.T, s *RunSnapshot) {
-		require.Equal(t, &ToolStats{Refused: 2, Duration: time.Second}, s.Tools["Read"], "what was refused never began")
+		require.Equal(t, &ToolStats{Refused: 2, Duration: time.Second}, s.Tools["Read"], "a refused call never began")
 		require.Zero(t, s.ClosedCalls[0].StartedAt)
 		require.Zero(t, s.Agents["a"].ToolCalls)
 		require.Zero(t, s.Agents["a"].ToolFailures)
@@ -346,7 +346,7 @@ var kindEffects = []struct {
 		require.EqualValues(t, 99, s.Usage.Usage.InputTokens, "nothing else tells the usage")
 	}},
 	{KindTurnSummarized, []Event{ev("a", &UsageObserved{Usage: Usage{InputTokens: 5}}), ev("b", &TurnSummarized{Usage: Usage{InputTokens: 99}}), ev("b", &TurnSummarized{Usage: Usage{InputTokens: 7}})}, func(t *testing.T, s *RunSnapshot) {
-		require.EqualValues(t, 12, s.Usage.Usage.InputTokens, "the first one is a cross-check of what was reported, the second one is all that is told of its turn")
+		require.EqualValues(t, 12, s.Usage.Usage.InputTokens, "the first one is a cross-check of earlier reports, the second one has the only figures of its turn")
 	}},
 	{KindStepStarted, []Event{ev("a", &StepStarted{StepID: "s1", Name: "n", Description: "d"})}, func(t *testing.T, s *RunSnapshot) {
 		require.Equal(t, []StepSnapshot{{StepID: "s1", Name: "n", Description: "d", AgentID: "a", StartedAt: second(0)}}, s.Steps)
@@ -389,14 +389,14 @@ var kindEffects = []struct {
 	}, func(t *testing.T, s *RunSnapshot) {
 		require.Equal(t, ModelCoding, s.Agents["a"].Ref.V.ModelClass)
 		require.Equal(t, Some(ref("b")), s.Agents["b"].Ref)
-		require.Equal(t, ModelCoding, s.Agents["c"].Ref.V.ModelClass, "its start says more")
+		require.Equal(t, ModelCoding, s.Agents["c"].Ref.V.ModelClass, "its start has more members")
 	}},
 	{KindNodeStarted, []Event{
 		ev("", &NodeStarted{Agent: Some(AgentRef{AgentID: "b", ModelClass: ModelCoding})}, node("n1")), ev("", &NodeStarted{Agent: Some(AgentRef{AgentID: "b", MemoryRef: "m"})}, node("n2")),
 		ev("", &NodeCompleted{Agent: Some(ref("b"))}, node("n1")), ev("", &NodeCompleted{Agent: Some(ref("c"))}, node("n2")), ev("b", &AgentDecided{Decision: `1`}),
 	}, func(t *testing.T, s *RunSnapshot) {
 		require.Equal(t, map[string]AgentRef{"n1": {AgentID: "b", ModelClass: ModelCoding}, "n2": {AgentID: "c"}}, s.Facts.V.NodeAgents)
-		require.Equal(t, Some(AgentRef{AgentID: "b", ModelClass: ModelCoding, MemoryRef: "m"}), s.Agents["b"].Ref, "all that the references say")
+		require.Equal(t, Some(AgentRef{AgentID: "b", ModelClass: ModelCoding, MemoryRef: "m"}), s.Agents["b"].Ref, "all members of the references")
 	}},
 	{KindNodeStarted, []Event{ev("", &NodeStarted{}, node("n1"))}, func(t *testing.T, s *RunSnapshot) {
 		require.Equal(t, NodeStatusRunning, s.NodeStatus["n1"])
@@ -443,7 +443,7 @@ var kindEffects = []struct {
 	}},
 	{"node.resumed", []Event{ev("", &NodeStarted{}, node("n1")), ev("", &NodeSuspended{Reason: "r1"}, node("n1")), ev("", &NodeStarted{}, node("n2")), ev("", &Unknown{Type: "node.resumed"}, node("n1")),
 		ev("", &Unknown{Type: "node.resumed"}, node("n2")), ev("", &Unknown{Type: "node.resumed"}, node("n3")), ev("", &Unknown{Type: "node.resumed"})}, func(t *testing.T, s *RunSnapshot) {
-		require.Equal(t, map[string]NodeStatus{"n1": NodeStatusRunning, "n2": NodeStatusRunning}, s.NodeStatus, "what did not wait is not resumed")
+		require.Equal(t, map[string]NodeStatus{"n1": NodeStatusRunning, "n2": NodeStatusRunning}, s.NodeStatus, "a node that did not wait is not resumed")
 		require.Equal(t, map[string]int{"n1": 1, "n2": 1}, s.NodeRuns)
 		require.Empty(t, s.Suspended)
 		require.Equal(t, "n1", s.CurrentNodeID)
@@ -657,7 +657,7 @@ func TestFoldKinds(t *testing.T) {
 		require.Equal(t, texts[0], texts[1], "%s changes the snapshot", e.Kind())
 	}
 	for info := range Kinds() {
-		require.True(t, shown[info.Kind], "no case of kindEffects shows what %s does; if it changes nothing, name it in kindsWithoutEffect", info.Kind)
+		require.True(t, shown[info.Kind], "no case of kindEffects shows the effect of %s; if it changes nothing, name it in kindsWithoutEffect", info.Kind)
 	}
 }
 
@@ -787,8 +787,10 @@ func TestTurnFailsRun(t *testing.T) {
 }
 
 // Every figure counts once, from the best source.
+func inputTokens(n int64) Usage { return Usage{InputTokens: n} }
+
 func TestUsageIsCountedOnce(t *testing.T) {
-	in := func(n int64) Usage { return Usage{InputTokens: n} }
+	in := inputTokens
 	observed := func(n int64, cost float64, cumulative bool) *UsageObserved {
 		return &UsageObserved{Usage: in(n), CostUSD: Some(cost), Cumulative: cumulative}
 	}
@@ -877,70 +879,93 @@ func TestUsageIsCountedOnce(t *testing.T) {
 	}
 	s := fold(t, ev("a", models(20, 0.75)), ev("b", models(2, 0.25)))
 	require.Equal(t, map[string]Usage{"big": {InputTokens: 22, CostUSD: Some(1.0)}, "small": {InputTokens: 2}}, s.Usage.Models)
-
-	// Models, as every source of usage names them.
-	for _, c := range []struct {
-		name string
-		log  []Event
-		want map[string]Usage
-	}{
-		{"of the start", []Event{ev("a", &AgentStarted{Model: "m"}), ev("a", &UsageObserved{Usage: in(1)}), ev("a", &UsageObserved{Model: "n", Usage: in(2), CostUSD: Some(0.5)})},
-			map[string]Usage{"m": in(1), "n": {InputTokens: 2, CostUSD: Some(0.5)}}},
-		{"of the start, by the end", []Event{ev("a", &AgentStarted{Model: "m"}), ev("a", &AgentEnded{Usage: Some(in(1)), TotalCostUSD: Some(0.25)})},
-			map[string]Usage{"m": {InputTokens: 1, CostUSD: Some(0.25)}}},
-		{"each attempt has its own", []Event{ev("a", &AgentStarted{Model: "m"}), ev("a", &UsageObserved{Usage: in(1)}), ev("a", &AgentStarted{Model: "n", Resumed: true}), ev("a", &AgentEnded{Usage: Some(in(2))})},
-			map[string]Usage{"m": in(1), "n": in(2)}},
-		{"the model that answers", []Event{ev("a", &AgentStarted{Model: "m"}), ev("a", &ModelCalled{ModelCallID: "c1", Model: "m"}), ev("a", &ModelReturned{ModelCallID: "c1", Model: "m-1", Usage: Some(in(3))})},
-			map[string]Usage{"m-1": in(3)}},
-		{"the model that is asked", []Event{ev("a", &ModelCalled{ModelCallID: "c1", Model: "m"}), ev("a", &UsageObserved{ModelCallID: "c1", Usage: in(2)}), ev("a", &ModelReturned{ModelCallID: "c1"})},
-			map[string]Usage{"m": in(2)}},
-		{"an end's usage is of the one model that was reported", []Event{ev("a", &AgentStarted{Model: "m"}), ev("a", &UsageObserved{Model: "m-1", Usage: in(2)}), ev("a", &AgentEnded{Usage: Some(in(5))})},
-			map[string]Usage{"m-1": in(5)}},
-		{"an end's usage of several models", []Event{ev("a", started()), ev("a", &UsageObserved{Model: "m", Usage: in(2)}), ev("a", &UsageObserved{Model: "n", Usage: in(1)}), ev("a", &AgentEnded{Usage: Some(in(5))})},
-			map[string]Usage{"m": in(2), "n": in(1)}},
-		{"caches that modelUsage does not state", []Event{ev("a", started()), ev("a", &AgentEnded{
-			Usage: Some(Usage{InputTokens: 9, CacheReadInputTokens: Some[int64](4)}), ModelUsage: map[string]Usage{"m": in(9)}})},
-			map[string]Usage{"m": {InputTokens: 9, CacheReadInputTokens: Some[int64](4)}}},
-		{"nobody says", []Event{ev("a", started()), ev("a", &UsageObserved{Usage: in(2)})}, nil},
-	} {
-		t.Run("models/"+c.name, func(t *testing.T) { require.Equal(t, c.want, fold(t, c.log...).Usage.Models) })
-	}
-
-	// A figure that is too low is marked, until a better one takes its place.
-	part := &UsageObserved{ModelCallID: "m1", Usage: in(1), Partial: true}
-	require.True(t, fold(t, ev("a", asks("m1")), ev("a", part)).Usage.Partial)
-	require.True(t, fold(t, ev("a", started()), ev("a", part), ev("a", &AgentStarted{Resumed: true}), ev("a", &AgentEnded{Usage: Some(in(5))})).Agents["a"].Usage.Partial(), "of an earlier attempt")
-	require.False(t, fold(t, ev("a", part), ev("a", &AgentEnded{Usage: Some(in(5))})).Agents["a"].Usage.Partial())
-	require.False(t, fold(t, ev("a", asks("m1")), ev("a", part), ev("a", answers("m1", in(3), 0.5))).Usage.Partial)
-	require.False(t, fold(t, ev("a", started()), ev("a", part), ev("a", &AgentEnded{Usage: Some(in(5))})).Usage.Partial)
-
-	// A log with any number of models and calls costs a bounded list.
-	var many []Event
-	for i := range 5 * maxReported {
-		many = append(many, ev("a", &UsageObserved{ModelCallID: fmt.Sprint("c", i), Model: fmt.Sprint("m", i), Usage: in(1)}),
-			ev("a", &ModelReturned{ModelCallID: fmt.Sprint("r", i), Usage: Some(in(1)), OneEvent: true}))
-	}
-	s = foldEvents(FoldOptions{}, foldLog(t, many...))
-	require.Equal(t, int64(10*maxReported), s.Usage.Usage.InputTokens)
-	require.LessOrEqual(t, len(s.Agents["a"].Usage.Reported), maxReported+1)
-	require.Len(t, s.Agents["a"].Usage.counted, maxCounted)
-
 	// Attempts that report nothing leave one entry, in which their sub-agents are found.
 	var idle []Event
 	for range 9 {
 		idle = append(idle, ev("a", started()), ev("a", &AgentEnded{}))
 	}
-	s = fold(t, append(idle, ev("b", started(), sub), ev("b", observed(3, 1, false)), ev("a", started()), ev("a", models(20, 0.75)))...)
+	s = fold(t, append(idle, ev("b", started(), sub), ev("b", observed(3, 1, false)), ev("a", started()),
+		ev("a", models(20, 0.75)))...)
 	require.Len(t, s.Agents["a"].Usage.Earlier, 1)
 	require.Equal(t, int64(24), s.Usage.Usage.InputTokens)
-
 	// Reasoning is a part of the output, so it does not add to it.
-	s = fold(t, ev("a", &UsageObserved{Usage: Usage{OutputTokens: 5, ReasoningOutputTokens: Some[int64](3)}}), ev("a", &UsageObserved{Usage: Usage{OutputTokens: 1}}))
+	s = fold(t, ev("a", &UsageObserved{Usage: Usage{OutputTokens: 5, ReasoningOutputTokens: Some[int64](3)}}),
+		ev("a", &UsageObserved{Usage: Usage{OutputTokens: 1}}))
 	require.Equal(t, Usage{OutputTokens: 6, ReasoningOutputTokens: Some[int64](3)}, s.Usage.Usage)
 
 	// Sums that no JSON number can express must not spoil the snapshot.
-	s = fold(t, ev("a", observed(math.MaxInt64, math.MaxFloat64, false)), ev("a", observed(1, math.MaxFloat64, false)), ev("b", observed(1, math.MaxFloat64, false)))
+	s = fold(t, ev("a", observed(math.MaxInt64, math.MaxFloat64, false)),
+		ev("a", observed(1, math.MaxFloat64, false)), ev("b", observed(1, math.MaxFloat64, false)))
 	require.True(t, json.Valid(s.AppendJSON(nil)))
+}
+
+// Models are counted as every source of usage names them.
+func TestUsageOfModels(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		log  []Event
+		want map[string]Usage
+	}{
+		{"of the start", []Event{ev("a", &AgentStarted{Model: "m"}), ev("a", &UsageObserved{Usage: inputTokens(1)}),
+			ev("a", &UsageObserved{Model: "n", Usage: inputTokens(2), CostUSD: Some(0.5)})},
+			map[string]Usage{"m": inputTokens(1), "n": {InputTokens: 2, CostUSD: Some(0.5)}}},
+		{"of the start, by the end", []Event{ev("a", &AgentStarted{Model: "m"}),
+			ev("a", &AgentEnded{Usage: Some(inputTokens(1)), TotalCostUSD: Some(0.25)})},
+			map[string]Usage{"m": {InputTokens: 1, CostUSD: Some(0.25)}}},
+		{"each attempt has its own", []Event{ev("a", &AgentStarted{Model: "m"}),
+			ev("a", &UsageObserved{Usage: inputTokens(1)}), ev("a", &AgentStarted{Model: "n", Resumed: true}),
+			ev("a", &AgentEnded{Usage: Some(inputTokens(2))})},
+			map[string]Usage{"m": inputTokens(1), "n": inputTokens(2)}},
+		{"the model that answers", []Event{ev("a", &AgentStarted{Model: "m"}), ev("a", &ModelCalled{ModelCallID: "c1",
+			Model: "m"}), ev("a", &ModelReturned{ModelCallID: "c1", Model: "m-1", Usage: Some(inputTokens(3))})},
+			map[string]Usage{"m-1": inputTokens(3)}},
+		{"the model that is asked", []Event{ev("a", &ModelCalled{ModelCallID: "c1", Model: "m"}), ev("a",
+			&UsageObserved{ModelCallID: "c1", Usage: inputTokens(2)}), ev("a", &ModelReturned{ModelCallID: "c1"})},
+			map[string]Usage{"m": inputTokens(2)}},
+		{"an end's usage is of the one model that was reported", []Event{ev("a", &AgentStarted{Model: "m"}), ev("a",
+			&UsageObserved{Model: "m-1", Usage: inputTokens(2)}), ev("a", &AgentEnded{Usage: Some(inputTokens(5))})},
+			map[string]Usage{"m-1": inputTokens(5)}},
+		{"an end's usage of several models", []Event{ev("a", started()), ev("a", &UsageObserved{Model: "m",
+			Usage: inputTokens(2)}), ev("a", &UsageObserved{Model: "n", Usage: inputTokens(1)}),
+			ev("a", &AgentEnded{Usage: Some(inputTokens(5))})},
+			map[string]Usage{"m": inputTokens(2), "n": inputTokens(1)}},
+		{"caches that modelUsage does not state", []Event{ev("a", started()), ev("a", &AgentEnded{
+			Usage:      Some(Usage{InputTokens: 9, CacheReadInputTokens: Some[int64](4)}),
+			ModelUsage: map[string]Usage{"m": inputTokens(9)}})},
+			map[string]Usage{"m": {InputTokens: 9, CacheReadInputTokens: Some[int64](4)}}},
+		{"no source names it", []Event{ev("a", started()), ev("a", &UsageObserved{Usage: inputTokens(2)})}, nil},
+	} {
+		t.Run(c.name, func(t *testing.T) { require.Equal(t, c.want, fold(t, c.log...).Usage.Models) })
+	}
+}
+
+// A figure that is too low is marked, until a better one takes its place.
+func TestPartialUsage(t *testing.T) {
+	asks := &ModelCalled{ModelCallID: "m1"}
+	answers := &ModelReturned{ModelCallID: "m1", Usage: Some(inputTokens(3)), CostUSD: Some(0.5)}
+	part := &UsageObserved{ModelCallID: "m1", Usage: inputTokens(1), Partial: true}
+	require.True(t, fold(t, ev("a", asks), ev("a", part)).Usage.Partial)
+	require.True(t, fold(t, ev("a", started()), ev("a", part), ev("a", &AgentStarted{Resumed: true}),
+		ev("a", &AgentEnded{Usage: Some(inputTokens(5))})).Agents["a"].Usage.Partial(), "of an earlier attempt")
+	require.False(t, fold(t, ev("a", part),
+		ev("a", &AgentEnded{Usage: Some(inputTokens(5))})).Agents["a"].Usage.Partial())
+	require.False(t, fold(t, ev("a", asks), ev("a", part), ev("a", answers)).Usage.Partial)
+	require.False(t, fold(t, ev("a", started()), ev("a", part),
+		ev("a", &AgentEnded{Usage: Some(inputTokens(5))})).Usage.Partial)
+}
+
+// A log with any number of models and calls costs a bounded list.
+func TestUsageListsAreBounded(t *testing.T) {
+	var many []Event
+	for i := range 5 * maxReported {
+		many = append(many,
+			ev("a", &UsageObserved{ModelCallID: fmt.Sprint("c", i), Model: fmt.Sprint("m", i), Usage: inputTokens(1)}),
+			ev("a", &ModelReturned{ModelCallID: fmt.Sprint("r", i), Usage: Some(inputTokens(1)), OneEvent: true}))
+	}
+	s := foldEvents(FoldOptions{}, foldLog(t, many...))
+	require.Equal(t, int64(10*maxReported), s.Usage.Usage.InputTokens)
+	require.LessOrEqual(t, len(s.Agents["a"].Usage.Reported), maxReported+1)
+	require.Len(t, s.Agents["a"].Usage.counted, maxCounted)
 }
 
 func TestStatePatches(t *testing.T) {

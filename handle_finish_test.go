@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestFinishClosesWhatAnAgentLeftOpen(t *testing.T) {
+func TestFinishClosesOpenItemsOfTheAgent(t *testing.T) {
 	down := errors.New("down")
 	for _, tc := range []struct {
 		name    string

@@ -321,7 +321,7 @@ func TestModelCallLeaksNothing(t *testing.T) {
 	}
 }
 
-func TestModelCallReasonsAsThePolicySays(t *testing.T) {
+func TestModelCallReasoningFollowsPolicy(t *testing.T) {
 	ctx := t.Context()
 	for v, want := range map[ae.Verbosity]string{ae.VerbosityOff: "", ae.VerbositySummary: strings.Repeat("abcd", 2), ae.VerbosityFull: strings.Repeat("abcd", 3)} {
 		a, rec := modelAgent(t, ae.EmitterOptions{Redaction: &ae.Policy{Reasoning: v, ReasoningTokens: 2}})
@@ -425,7 +425,7 @@ func forbid(ev ae.Event, k ae.Kind) *ae.RuleError {
 }
 
 // A refused piece does not belong to a block.
-func TestModelCallLeavesOutWhatIsRefused(t *testing.T) {
+func TestModelCallOmitsRefusedPieces(t *testing.T) {
 	ctx := t.Context()
 	a, rec := modelAgent(t, ae.EmitterOptions{
 		Lifecycle: ae.LifecycleStrict,

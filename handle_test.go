@@ -91,9 +91,9 @@ func requireDead(t *testing.T, log *sinkLog, c *Call, name string) {
 	require.Len(t, log.events, n)
 }
 
-// TestCallTakesWhatTheProviderSays: call ids, attempts and transports of a model's call are
+// TestCallKeepsTheProvidersFields: call ids, attempts and transports of a model's call are
 // on the log as they were given, and the payload stays the caller's.
-func TestCallTakesWhatTheProviderSays(t *testing.T) {
+func TestCallKeepsTheProvidersFields(t *testing.T) {
 	r, log := startRun(t, EmitterOptions{})
 	a := beginAgent(t, r, "a", StatusToolCall)
 	given := &ToolCalled{CallID: "toolu_1", ToolID: "Read", Attempt: Some(2), RetryOf: "toolu_0", Transport: TransportMCP, Principal: "ann", Arguments: `{"p":1}`}
@@ -349,7 +349,7 @@ func TestDoRecordsAPanicAndLetsItGoOn(t *testing.T) {
 		_, _ = beginAgent(t, r, "a", StatusToolCall).Do(t.Context(), &ToolCalled{ToolID: "t"}, func(context.Context) (JSON, error) { panic("boom") })
 	})
 	require.Equal(t, Some(ErrorInfo{Code: "panic", Message: "panic: boom"}), log.last(t).Payload.(*ToolReturned).Error)
-	require.NoError(t, r.Emit(t.Context(), &TextDelta{}), "no lock is left behind")
+	require.NoError(t, r.Emit(t.Context(), &TextDelta{}), "no lock is left")
 }
 
 // A rule of the host may refuse the result. The call does not stay open for that, and the tool's
@@ -420,10 +420,10 @@ func TestSubAgentsNameTheirParentsOnTheirStartOnly(t *testing.T) {
 		require.Empty(t, log.last(t).ParentCallID)
 	}
 	require.NoError(t, errOf(c.Agent("g").Record(t.Context(), Event{Time: noon(), Payload: &AgentStarted{}})))
-	require.Equal(t, "a", log.last(t).ParentAgentID, "Record of a start says it too")
+	require.Equal(t, "a", log.last(t).ParentAgentID, "Record of a start has it too")
 	require.Equal(t, c.ID, log.last(t).ParentCallID)
 	require.NoError(t, errOf(c.Agent("h").Record(t.Context(), Event{ParentAgentID: "x", Payload: &AgentStarted{}})))
-	require.Equal(t, "x", log.last(t).ParentAgentID, "but keeps what is set")
+	require.Equal(t, "x", log.last(t).ParentAgentID, "but keeps fields that are set")
 }
 
 func TestWithScopesEventsAndLeavesTheHandleAlone(t *testing.T) {
@@ -821,7 +821,7 @@ func TestResumeTakesOverHeldText(t *testing.T) {
 
 // Text that an ended run holds back is recorded when the emitter closes, though its handle was
 // never closed.
-func TestCloseRecordsWhatAnEndedRunHoldsBack(t *testing.T) {
+func TestCloseRecordsHeldBackTextOfAnEndedRun(t *testing.T) {
 	r, log := startRun(t, EmitterOptions{Mode: ModeObserve})
 	require.NoError(t, r.Emit(t.Context(), &RunCompleted{}))
 	require.NoError(t, r.Emit(t.Context(), &TextDelta{BlockID: "b", Delta: heldPiece}))

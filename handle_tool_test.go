@@ -190,7 +190,7 @@ func TestModelCallInContext(t *testing.T) {
 	events := rec.Events()
 	got := events[len(events)-1].Payload.(*agentevents.ModelReturned)
 	require.Equal(t, usage, got.Usage)
-	require.Equal(t, "m-2", got.Model, "what Return is told counts")
+	require.Equal(t, "m-2", got.Model, "the model given to Return counts")
 	require.Equal(t, "req_2", got.RequestID)
 	require.Equal(t, []string{"stop"}, got.FinishReasons)
 	require.True(t, got.TimeToFirstToken.OK)
@@ -232,7 +232,7 @@ func TestNoteOfAnError(t *testing.T) {
 	require.False(t, events[len(events)-1].Payload.(*agentevents.ModelReturned).Error.OK, "it was tried again")
 }
 
-func TestJSONOfWritesWhatItCan(t *testing.T) {
+func TestJSONOfReplacesUnwritableValues(t *testing.T) {
 	for _, tc := range []struct {
 		v    any
 		want agentevents.JSON

@@ -133,7 +133,7 @@ func TestWriterLosesAndTearsNothingWhenADestinationFailsForAWhile(t *testing.T) 
 	}
 }
 
-func TestWriterHoldsBackNoMoreThanItsBoundAndSaysWhatIsLost(t *testing.T) {
+func TestWriterHoldsBackNoMoreThanItsBoundAndReportsLoss(t *testing.T) {
 	broken := errors.New("disk full")
 	out := &flakyWriter{take: func([]byte) (int, error) { return 0, broken }}
 	w := NewWriter(out, WriterOptions{})
@@ -179,7 +179,7 @@ func TestWriterContainsPanicsOfTheDestination(t *testing.T) {
 	require.Equal(t, nativeLines(2), out.String(), "nothing is lost")
 }
 
-func TestWriterCloseSaysWhatIsLostAndIsFinal(t *testing.T) {
+func TestWriterCloseReportsLossAndIsFinal(t *testing.T) {
 	broken := errors.New("disk full")
 	out := &flakyWriter{take: func([]byte) (int, error) { return 0, broken }}
 	w := NewWriter(out, WriterOptions{BufferSize: 4096})
@@ -333,7 +333,7 @@ func readAll(r *Reader) []string {
 	return out
 }
 
-func TestReaderAcceptsWhatEditorsAndSystemsDoToLines(t *testing.T) {
+func TestReaderAcceptsLinesChangedByEditorsAndSystems(t *testing.T) {
 	a, b, c := nativeLine(0), nativeLine(1), nativeLine(2)
 	for name, tc := range map[string]struct {
 		log   string
@@ -460,7 +460,7 @@ func TestReaderSkipsLinesAboveSixteenMiBByDefault(t *testing.T) {
 	require.Equal(t, []string{"line 1: event 0"}, readAll(r))
 }
 
-func TestReaderSaysWhatIsNotALogAtAll(t *testing.T) {
+func TestReaderNamesFilesThatAreNoLogs(t *testing.T) {
 	var zipped bytes.Buffer
 	z := gzip.NewWriter(&zipped)
 	_, err := io.WriteString(z, nativeLines(10))
@@ -630,7 +630,7 @@ func TestADecoderMayGiveSeveralEventsALineAndEventsWithAnError(t *testing.T) {
 	require.Equal(t, want, got)
 }
 
-func TestErrorsOfADecodersEndComeLastAndSayWhere(t *testing.T) {
+func TestErrorsOfADecodersEndComeLastWithTheirPlace(t *testing.T) {
 	for _, end := range []error{errors.New("unfinished"), &LineError{Column: 1, Err: errors.New("unfinished")}} {
 		r := NewReader(strings.NewReader("a\n+\n"), ReaderOptions{Decoder: &wordDecoder{end: end}})
 		got := describe(r, -1)
@@ -927,7 +927,7 @@ func TestErrorsInLinkedLines(t *testing.T) {
 
 // A torn event in front of a whole one, wherever it is torn, takes the whole one with it in no
 // way of reading: it is delivered, and the error of the line stands beside it.
-func TestWholeEventBehindATornOne(t *testing.T) {
+func TestWholeEventAfterATornOne(t *testing.T) {
 	const torn = `{"id":"e4","sequence":3,"timestamp":"2026-11-01T09:00:01.200Z","type":"agent.text","runId":"other","agentId":"é","step":0,"payload":{"text":"a \"b\" {\"id\":\"x\"} \u00e9 c","blockId":"b"}}`
 	const whole = `{"id":"e5","sequence":0,"timestamp":"2026-11-01T09:00:01.300Z","type":"agent.text","runId":"r1","agentId":"a","schemaVersion":"1.0","payload":{"text":"kept"}}`
 	lines := []string{strings.Repeat("\x00", 20) + whole, torn[:50] + torn[:90] + whole}

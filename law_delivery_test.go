@@ -436,7 +436,7 @@ func TestPanicsOfSinksTracersCommittersAndRedactorsAreContained(t *testing.T) {
 	var p *PanicError
 	require.ErrorAs(t, reported[0], &p)
 	require.Equal(t, "redact", p.Value)
-	require.NoError(t, errOnly(r.Emit(t.Context(), &TextDelta{})), "no lock is left behind")
+	require.NoError(t, errOnly(r.Emit(t.Context(), &TextDelta{})), "no lock is left")
 	require.EqualValues(t, 1, log.last(t).Sequence)
 
 	e, err := NewEmitter(EmitterOptions{Sinks: []Sink{panickyCloser{discard}}})
@@ -1096,7 +1096,7 @@ func TestWithoutDeltas(t *testing.T) {
 }
 
 // A commit covers the events that the sink got, also if a delta causes a lasting one.
-func TestWithoutDeltasCommitsWhatFollowsADelta(t *testing.T) {
+func TestWithoutDeltasCommitsEventsThatFollowADelta(t *testing.T) {
 	all := &everything{}
 	r, _ := startRun(t, EmitterOptions{
 		Sinks: []Sink{WithoutDeltas(all)},

@@ -636,7 +636,7 @@ func eachField(v reflect.Value, f func(owner reflect.Type, field reflect.StructF
 }
 
 // The comment of Payload explains which fields must be set.
-func TestRequiredFieldsSaySo(t *testing.T) {
+func TestRequiredFieldsAreDocumented(t *testing.T) {
 	docs := fieldDocs(t)
 	found := 0
 	for _, sample := range sampleEvents() {
@@ -652,20 +652,20 @@ func TestRequiredFieldsSaySo(t *testing.T) {
 			found++
 			doc, tag := docs[owner.Name()+"."+field.Name], field.Tag.Get("check")
 			said := strings.Contains(tag, "required") || strings.Contains(doc, "required") || strings.Contains(doc, "emitter fills")
-			require.True(t, said, "%s.%s must be set, and neither its tag nor its comment says so: %s %s", owner.Name(), field.Name, err.pointer, err.detail)
+			require.True(t, said, "%s.%s must be set, and neither its tag nor its comment tells it: %s %s", owner.Name(), field.Name, err.pointer, err.detail)
 		})
 	}
 	require.Greater(t, found, 50)
 }
 
 // The comment of a field tells if the emitter fills it in.
-func TestFilledFieldsSaySo(t *testing.T) {
+func TestFilledFieldsAreDocumented(t *testing.T) {
 	docs := fieldDocs(t)
 	says := regexp.MustCompile(`emitter (fills|sets|mints|stamps|writes)|Run.With|Tracer`)
 	told := map[string]bool{}
 	check := func(owner, field string) {
 		told[owner+"."+field] = true
-		require.Regexp(t, says, strings.ReplaceAll(docs[owner+"."+field], "\n", " "), "%s.%s is filled in, and its comment does not say so", owner, field)
+		require.Regexp(t, says, strings.ReplaceAll(docs[owner+"."+field], "\n", " "), "%s.%s is filled in, and its comment does not tell it", owner, field)
 	}
 	for _, sample := range sampleEvents() {
 		visited := 0

@@ -50,7 +50,7 @@ func TestACallBackThatWouldWaitForItsSinkIsAnError(t *testing.T) {
 	}
 }
 
-func TestASinkMayCallWhatWaitsForNothing(t *testing.T) {
+func TestASinkMayCallMethodsThatDoNotWait(t *testing.T) {
 	var r *Run
 	var errs []error
 	r, _ = startRun(t, EmitterOptions{Sinks: []Sink{SinkFunc(func(ctx context.Context, ev Event) error {
@@ -173,7 +173,7 @@ func TestASinkOfARunThatAnotherRunsSinkEmitsIntoMayNotEmitBack(t *testing.T) {
 	require.Len(t, log.events, 2)
 }
 
-func TestConcurrentSafeASinkBehindAFullBufferMayEmit(t *testing.T) {
+func TestConcurrentSafeTheSinkOfAFullBufferMayEmit(t *testing.T) {
 	const each = 500
 	for _, size := range []int{1, 16, 1024} {
 		for _, producers := range []int{1, 8} {
@@ -236,7 +236,7 @@ func TestEmitWaitsForRoomWithoutTheRunsLock(t *testing.T) {
 }
 
 // The sink tee hands events to the buffer b, which the emitter cannot see.
-func TestConcurrentSafeASinkBehindABufferBehindASinkDoesNotHang(t *testing.T) {
+func TestConcurrentSafeABufferedSinkWithinASinkDoesNotHang(t *testing.T) {
 	var r *Run
 	var echoed, refused atomic.Int32
 	b := Buffered(SinkFunc(func(ctx context.Context, ev Event) error {
@@ -273,7 +273,7 @@ func TestConcurrentSafeASinkBehindABufferBehindASinkDoesNotHang(t *testing.T) {
 	require.EqualValues(t, 1600, echoed.Load()+refused.Load())
 }
 
-func TestASinkBehindABufferMayNotWaitForTheBuffer(t *testing.T) {
+func TestABufferedSinkMayNotWaitForTheBuffer(t *testing.T) {
 	var b *BufferedSink
 	var r *Run
 	var got []error

@@ -179,7 +179,7 @@ func TestMachineForgets(t *testing.T) {
 	require.Empty(t, m.agents["a"].Resume.blocks)
 }
 
-func TestRefusalsSayWhatIsLegal(t *testing.T) {
+func TestRefusalsNameLegalTransitions(t *testing.T) {
 	run, _ := ruleRun(t, LifecycleStrict, ModeEnforce)
 	a := run.Agent("a")
 	require.NoError(t, a.Emit(context.Background(), started()))

@@ -204,7 +204,7 @@ func TestLostStreams(t *testing.T) {
 }
 
 // Close of a run and of the emitter record held-back text, once.
-func TestCloseRecordsWhatIsHeldBack(t *testing.T) {
+func TestCloseRecordsHeldBackText(t *testing.T) {
 	for what, end := range map[string]func(r *Run) error{
 		"the run":     func(r *Run) error { return r.Close() },
 		"the emitter": func(r *Run) error { return r.s.e.Close(context.Background()) },
@@ -225,7 +225,7 @@ func TestCloseRecordsWhatIsHeldBack(t *testing.T) {
 }
 
 // A sink may close its own run: held-back text comes after the event.
-func TestCloseByASinkRecordsWhatIsHeldBack(t *testing.T) {
+func TestCloseByASinkRecordsHeldBackText(t *testing.T) {
 	var r *Run
 	e, log := startEmitter(t, EmitterOptions{Lifecycle: LifecycleStrict, Redaction: canaryPolicy(t), Sinks: []Sink{SinkFunc(func(_ context.Context, ev Event) error {
 		if ev.Kind() == KindRunPaused {
@@ -257,7 +257,7 @@ func TestRefusedEventsEndNoBlock(t *testing.T) {
 }
 
 // Whatever the pieces, the deltas of a block are together the whole block.
-func TestDeltasSayWhatTheWholeSays(t *testing.T) {
+func TestDeltasJoinToTheWholeText(t *testing.T) {
 	const whole = `curl -u bob:hunter2 https://bob:hunter2@example.com -H "Authorization: Bearer C4N4RYs3cr3t" {"password":"hunter2","n":1} C4N4RYs3cr`
 	want, _ := redactedText(t, canaryPolicy(t), whole)
 	require.NotContains(t, want, "hunter2")
@@ -276,7 +276,7 @@ func TestDeltasSayWhatTheWholeSays(t *testing.T) {
 		require.Equal(t, want, b.String(), size)
 		snapshots, err := foldSeq(log.all, FoldOptions{})
 		require.NoError(t, err)
-		require.Equal(t, want, snapshots[0].Agents["a"].Text, "what the fold puts together")
+		require.Equal(t, want, snapshots[0].Agents["a"].Text, "the text that the fold joins")
 	}
 }
 

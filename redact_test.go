@@ -22,7 +22,7 @@ func emitted(t testing.TB, policy *Policy, p Payload) (Event, string) {
 	r, log := startRun(t, EmitterOptions{Redaction: policy})
 	require.NoError(t, errOf(r.Agent("a").Record(t.Context(), Event{Payload: p})))
 	var back Event
-	require.NoError(t, back.UnmarshalJSON([]byte(log.lines[0])), "what was recorded can be read")
+	require.NoError(t, back.UnmarshalJSON([]byte(log.lines[0])), "the recorded line can be read")
 	return log.last(t), log.lines[0]
 }
 
@@ -58,7 +58,7 @@ func TestDefaultPolicyMasksValuesNamedLikeCredentials(t *testing.T) {
 	require.NotContains(t, got, `"x"`, "however the name is spelled")
 }
 
-func TestDefaultPolicyLeavesWhatOnlyLooksLikeACredential(t *testing.T) {
+func TestDefaultPolicyKeepsCredentialLookalikes(t *testing.T) {
 	for _, j := range []JSON{
 		`{"max_tokens":100}`, `{"tokenCount":5}`, `{"token":5}`, `{"token":-1}`, `{"nextPageToken":"abc"}`, `{"continuation_token":"abc"}`, `{"cancelToken":"x"}`,
 		`{"password":null}`, `{"password":true}`, `{"secret":false}`, `{"password":""}`, `{"apiKey":"[REDACTED:key]"}`,
@@ -458,7 +458,7 @@ func TestRedactorChangesTextAndTheEventIsMarked(t *testing.T) {
 		return strings.ReplaceAll(text, "4111", "\xff\"<>"), nil
 	})}
 	text, marks := redactedText(t, policy, "card 4111")
-	require.Equal(t, "card \uFFFD\"<>", text, "what it returns is made valid")
+	require.Equal(t, "card \uFFFD\"<>", text, "its result is made valid")
 	require.Equal(t, MarkRedacted, marks)
 	got, _ := redactedJSON(t, policy, `{"n":["4111","x"],"4111":4111}`)
 	require.Equal(t, JSON("{\"n\":[\"\uFFFD\\\"<>\",\"x\"],\"4111\":4111}"), got)

@@ -9,7 +9,7 @@ import (
 
 // Events that close a question without an answer: the return of its call, the end or the next
 // attempt of its agent, the end of the run. Nothing else does.
-func TestQuestionsCloseWithWhatTheyAreAbout(t *testing.T) {
+func TestQuestionsCloseWithTheirSubject(t *testing.T) {
 	started := func(agent string) Event { return ev(agent, started()) }
 	for _, c := range []struct {
 		name   string

@@ -823,7 +823,7 @@ func TestTotalsCountTheSteps(t *testing.T) {
 
 // An event that no line can carry is refused in Observe mode too, whatever rule it
 // breaks: a log that cannot be read back is worse than a missing event.
-func TestObserveRefusesWhatNoLineCarries(t *testing.T) {
+func TestObserveRefusesUnencodableEvents(t *testing.T) {
 	for name, p := range map[string]Payload{
 		"a number that is not one":        &BudgetExceeded{Budget: "cost", Limit: math.NaN()},
 		"an infinite number":              &BudgetExceeded{Budget: "cost", Actual: math.Inf(1)},

@@ -128,7 +128,7 @@ func TestDropDeltasTellsAgentsWithoutAnIDApart(t *testing.T) {
 	require.Empty(t, cuts.runs)
 }
 
-func TestDropDeltasKeepsLittleOfWhatItCuts(t *testing.T) {
+func TestDropDeltasRemembersFewCutBlocks(t *testing.T) {
 	var cuts cuts
 	for i := range 3 * maxCuts {
 		ev := eventOf(i, &TextDelta{BlockID: strconv.Itoa(i)})
@@ -176,7 +176,7 @@ func TestDropDeltasNeverMakesADeltaWait(t *testing.T) {
 		waits := make(chan error, 1)
 		go func() { waits <- r.Emit(context.Background(), &RunResumed{}) }()
 		synctest.Wait()
-		require.Empty(t, waits, "the buffer is full of what cannot be dropped")
+		require.Empty(t, waits, "the buffer is full of events that cannot be dropped")
 		require.NoError(t, r.Emit(t.Context(), &TextDelta{}), "a delta does not wait, nor for others")
 		require.NoError(t, b.WriteEvent(t.Context(), eventOf(9, &TextDelta{})))
 		require.Len(t, log.events, 9)
@@ -457,7 +457,7 @@ func (c *slowCommitter) Commit(ctx context.Context) error {
 	return <-c.let
 }
 
-func TestEmitWaitsForOneCommitBehindABuffer(t *testing.T) {
+func TestEmitWaitsForOneCommitOfABufferedSink(t *testing.T) {
 	for _, policy := range []Overflow{OverflowBlock, OverflowDropDeltas} {
 		synctest.Test(t, func(t *testing.T) {
 			c := newSlowCommitter()
@@ -499,7 +499,7 @@ func TestEmitWaitsForOneCommitBehindABuffer(t *testing.T) {
 	}
 }
 
-func TestEmitHasTheErrorOfItsEventBehindABufferThatCommits(t *testing.T) {
+func TestEmitHasTheErrorOfItsEventFromABufferThatCommits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		hold, broken := make(chan struct{}), errors.New("broken")
 		s := committerSink{func(_ context.Context, ev Event) error {
@@ -588,7 +588,7 @@ func TestNobodyWaitsForACommitWhereEventsAreDropped(t *testing.T) {
 	}
 }
 
-func TestACommitterBehindABufferMayEmit(t *testing.T) {
+func TestABufferedCommitterMayEmit(t *testing.T) {
 	for _, size := range []int{1, 64} {
 		var r *Run
 		c := newSlowCommitter()
@@ -684,7 +684,7 @@ func TestACommitThatEndsTheGoroutineFails(t *testing.T) {
 }
 
 // A wrapped sink that cannot commit must not make Emit wait for its delivery.
-func TestABufferWithoutACommitterBehindItCommitsNothing(t *testing.T) {
+func TestABufferWithoutACommitterCommitsNothing(t *testing.T) {
 	b := Buffered(SinkFunc(discard), 4, OverflowBlock)
 	r, _ := startRun(t, EmitterOptions{Sinks: []Sink{b}})
 	require.Empty(t, r.s.e.commit)
@@ -716,7 +716,7 @@ func TestTheGoroutineOfABufferEndsThoughCloseGaveUp(t *testing.T) {
 	})
 }
 
-func TestASinkThatHangsInFlushBehindABufferHoldsOneGoroutine(t *testing.T) {
+func TestABufferedSinkThatHangsInFlushHoldsOneGoroutine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &stuckSink{SinkFunc: discard, flush: make(chan struct{})}
 		b := Buffered(s, 8, OverflowBlock)
@@ -742,7 +742,7 @@ func TestASinkThatHangsInFlushBehindABufferHoldsOneGoroutine(t *testing.T) {
 }
 
 // A buffer in a buffer: the outer one waits for room, and for commits.
-func TestABufferBehindABuffer(t *testing.T) {
+func TestABufferInABuffer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newGate()
 		inner := Buffered(g, 1, OverflowBlock)

@@ -108,7 +108,7 @@ func TestBufferedBlockWaitsForRoom(t *testing.T) {
 	})
 }
 
-func TestBufferedDropsAsItsPolicySaysAndCounts(t *testing.T) {
+func TestBufferedDropsByPolicyAndCounts(t *testing.T) {
 	for policy, want := range map[Overflow][]int{
 		OverflowDropNewest: {0, 1, 2},
 		OverflowDropOldest: {0, 8, 9},
@@ -133,7 +133,7 @@ func TestBufferedDropsAsItsPolicySaysAndCounts(t *testing.T) {
 	}
 }
 
-func TestBufferedFlushReturnsAtTheDeadlineAndSaysHowManyWait(t *testing.T) {
+func TestBufferedFlushReturnsAtTheDeadlineWithTheQueueLength(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newGate()
 		b := Buffered(g, 8, OverflowBlock)
@@ -153,7 +153,7 @@ func TestBufferedFlushReturnsAtTheDeadlineAndSaysHowManyWait(t *testing.T) {
 	})
 }
 
-func TestAHangingSinkBehindABufferDoesNotHoldUpTheEmittersClose(t *testing.T) {
+func TestABufferedSinkThatHangsDoesNotHoldUpTheEmittersClose(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newGate()
 		e, log := startEmitter(t, EmitterOptions{Sinks: []Sink{Buffered(g, 8, OverflowBlock)}})
@@ -221,7 +221,7 @@ func TestBufferedContainsPanicsAndGoesOn(t *testing.T) {
 	require.ErrorAs(t, b.Close(), &p)
 }
 
-func TestBufferedFlushesAndClosesTheSinkBehindItOnce(t *testing.T) {
+func TestBufferedFlushesAndClosesItsSinkOnce(t *testing.T) {
 	var order []string
 	s := &orderSink{note: func(s string) { order = append(order, s) }, name: "x"}
 	b := Buffered(s, 8, OverflowBlock)
@@ -233,7 +233,7 @@ func TestBufferedFlushesAndClosesTheSinkBehindItOnce(t *testing.T) {
 	require.Equal(t, []string{"write x", "flush x", "write x", "close x"}, order)
 }
 
-func TestBufferedFlushDoesNotWaitForWhatIsQueuedLater(t *testing.T) {
+func TestBufferedFlushDoesNotWaitForLaterEvents(t *testing.T) {
 	for _, policy := range []Overflow{OverflowBlock, OverflowDropNewest, OverflowDropOldest} {
 		synctest.Test(t, func(t *testing.T) {
 			g := newGate()
@@ -258,7 +258,7 @@ func TestBufferedFlushDoesNotWaitForWhatIsQueuedLater(t *testing.T) {
 	}
 }
 
-func TestBufferedFlushDoesNotWaitForWhatWasDropped(t *testing.T) {
+func TestBufferedFlushDoesNotWaitForDroppedEvents(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newGate()
 		b := Buffered(g, 1, OverflowDropOldest)
@@ -323,7 +323,7 @@ type unopened struct{ Sink }
 
 func (unopened) CheckSink() error { return errors.New("not open") }
 
-func TestBufferedThatCannotDeliverSaysSo(t *testing.T) {
+func TestBufferedThatCannotDeliverReturnsErrors(t *testing.T) {
 	for want, b := range map[string]*BufferedSink{
 		"the sink is nil":      Buffered(nil, 1, OverflowBlock),
 		"not open":             Buffered(unopened{SinkFunc(discard)}, 1, OverflowBlock),
@@ -345,7 +345,7 @@ func TestNewEmitterAsksTheSinks(t *testing.T) {
 	require.EqualError(t, err, "agentevents: EmitterOptions.Sinks[1]: not open")
 }
 
-func TestATracerBehindABufferIsAskedAtOnce(t *testing.T) {
+func TestABufferedTracerIsAskedAtOnce(t *testing.T) {
 	asked := 0
 	tracer := tracerSink{discard, func(context.Context, Event) TraceContext { asked++; return TraceContext{TraceID: "T"} }}
 	b := Buffered(SkipReplayed(tracer), 8, OverflowBlock)
@@ -397,11 +397,11 @@ func TestBufferedCloseWakesAWaitingWriter(t *testing.T) {
 		require.Equal(t, []error{nil, nil, nil}, errs)
 		close(g.open)
 		require.NoError(t, <-closed)
-		require.Equal(t, upTo(3), sequences(&g.sinkLog), "what was queued is delivered")
+		require.Equal(t, upTo(3), sequences(&g.sinkLog), "queued events are delivered")
 	})
 }
 
-func TestASinkThatEmitsIntoTheSameRunWorksBehindABuffer(t *testing.T) {
+func TestABufferedSinkMayEmitIntoTheSameRun(t *testing.T) {
 	var r *Run
 	b := Buffered(SinkFunc(func(ctx context.Context, ev Event) error {
 		if ev.Kind() == KindRunStarted {
@@ -447,7 +447,7 @@ func TestSinkFuncIsASink(t *testing.T) {
 	require.Equal(t, numbered(3), got)
 }
 
-func TestBestEffortKeepsWhatTheSinkCanDo(t *testing.T) {
+func TestBestEffortKeepsTheSinksMethods(t *testing.T) {
 	var order []string
 	s := &orderSink{note: func(s string) { order = append(order, s) }, name: "x"}
 	for _, wrapped := range []Sink{BestEffort(s), BestEffort(BestEffort(s))} {

@@ -269,7 +269,7 @@ func TestJSONOrString(t *testing.T) {
 	}
 	for _, raw := range append(brokenJSON(), `{"a": 1}`, "") {
 		got, _ := redactedJSON(t, &Policy{Off: true}, raw)
-		require.Equal(t, got, JSONOrString(string(raw)), "it is what an emitter records")
+		require.Equal(t, got, JSONOrString(string(raw)), "an emitter records it")
 	}
 }
 

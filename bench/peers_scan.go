@@ -190,11 +190,20 @@ func simdEvent(it *simdjson.Iter, line []byte) (ev ae.Event, err error) {
 			return ev, err
 		}
 	}
-	switch ae.Kind(kind) {
+	if known, err := simdPayload(&ev, ae.Kind(kind), &payload); known {
+		return ev, err
+	}
+	ev = ae.Event{}
+	return ev, ev.UnmarshalJSON(line)
+}
+
+// simdPayload reads a payload of the kinds that the log has most of, and reports whether it is one.
+func simdPayload(ev *ae.Event, kind ae.Kind, payload *simdjson.Iter) (known bool, err error) {
+	switch kind {
 	case ae.KindAgentTransition:
 		p := &ae.AgentTransition{}
 		ev.Payload = p
-		return ev, simdMembers(&payload, func(name string, it *simdjson.Iter) (err error) {
+		return true, simdMembers(payload, func(name string, it *simdjson.Iter) (err error) {
 			switch name {
 			case "from":
 				err = simdString(&p.From, it)
@@ -208,7 +217,7 @@ func simdEvent(it *simdjson.Iter, line []byte) (ev ae.Event, err error) {
 	case ae.KindTextDelta:
 		p := &ae.TextDelta{}
 		ev.Payload = p
-		return ev, simdMembers(&payload, func(name string, it *simdjson.Iter) (err error) {
+		return true, simdMembers(payload, func(name string, it *simdjson.Iter) (err error) {
 			switch name {
 			case "blockId":
 				err = simdString(&p.BlockID, it)
@@ -220,7 +229,7 @@ func simdEvent(it *simdjson.Iter, line []byte) (ev ae.Event, err error) {
 	case ae.KindTextCompleted:
 		p := &ae.TextCompleted{}
 		ev.Payload = p
-		return ev, simdMembers(&payload, func(name string, it *simdjson.Iter) (err error) {
+		return true, simdMembers(payload, func(name string, it *simdjson.Iter) (err error) {
 			switch name {
 			case "blockId":
 				err = simdString(&p.BlockID, it)
@@ -232,7 +241,7 @@ func simdEvent(it *simdjson.Iter, line []byte) (ev ae.Event, err error) {
 	case ae.KindToolCalled:
 		p := &ae.ToolCalled{}
 		ev.Payload = p
-		return ev, simdMembers(&payload, func(name string, it *simdjson.Iter) (err error) {
+		return true, simdMembers(payload, func(name string, it *simdjson.Iter) (err error) {
 			switch name {
 			case "callId":
 				err = simdString(&p.CallID, it)
@@ -246,7 +255,7 @@ func simdEvent(it *simdjson.Iter, line []byte) (ev ae.Event, err error) {
 	case ae.KindToolReturned:
 		p := &ae.ToolReturned{}
 		ev.Payload = p
-		return ev, simdMembers(&payload, func(name string, it *simdjson.Iter) (err error) {
+		return true, simdMembers(payload, func(name string, it *simdjson.Iter) (err error) {
 			switch name {
 			case "callId":
 				err = simdString(&p.CallID, it)
@@ -281,8 +290,7 @@ func simdEvent(it *simdjson.Iter, line []byte) (ev ae.Event, err error) {
 			return err
 		})
 	}
-	ev = ae.Event{}
-	return ev, ev.UnmarshalJSON(line)
+	return false, nil
 }
 
 func simdMembers(it *simdjson.Iter, f func(name string, it *simdjson.Iter) error) error {

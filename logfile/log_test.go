@@ -35,7 +35,7 @@ func opened(t testing.TB, path string, o Options) *Log {
 	return l
 }
 
-func TestPoliciesSyncWhenTheySay(t *testing.T) {
+func TestPoliciesSyncAtTheirTimes(t *testing.T) {
 	for sync, name := range []string{SyncInterval: "interval", SyncNone: "none", SyncEnds: "ends", SyncEvery: "every"} {
 		t.Run(name, func(t *testing.T) {
 			d := newFaults()

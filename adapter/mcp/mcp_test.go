@@ -833,29 +833,36 @@ func TestQuestionsByHTTP(t *testing.T) {
 
 			require.NoError(t, l.run.Agent("b").Emit(t.Context(), &agentevents.AgentEnded{Outcome: agentevents.OutcomeConverged}))
 			l.end(t)
-			calls, asked, models := map[string]string{}, 0, 0
-			for _, ev := range l.rec.Events() {
-				switch p := ev.Payload.(type) {
-				case *agentevents.ToolCalled:
-					calls[p.CallID] = ev.AgentID + " " + p.ToolID
-				case *agentevents.ClarificationRequested:
-					asked++
-					require.Equal(t, tt.asker, ev.AgentID)
-					require.Equal(t, tt.named, p.CallID != "")
-					if tt.named {
-						require.Equal(t, "b book", calls[p.CallID])
-					}
-				case *agentevents.ClarificationResolved:
-					require.Equal(t, tt.asker, ev.AgentID)
-				case *agentevents.ModelCalled:
-					models++
-					require.Equal(t, tt.asker, ev.AgentID)
-				}
-			}
-			require.Equal(t, 1, asked)
-			require.Equal(t, tt.asker != "", models == 1, "a model call needs an agent")
+			requireAsker(t, l.rec.Events(), tt.asker, tt.named)
 		})
 	}
+}
+
+// requireAsker checks that one question and its answer belong to the agent, and a model call if there is
+// an agent. A named question belongs to the call of b.
+func requireAsker(t *testing.T, events []agentevents.Event, asker string, named bool) {
+	t.Helper()
+	calls, asked, models := map[string]string{}, 0, 0
+	for _, ev := range events {
+		switch p := ev.Payload.(type) {
+		case *agentevents.ToolCalled:
+			calls[p.CallID] = ev.AgentID + " " + p.ToolID
+		case *agentevents.ClarificationRequested:
+			asked++
+			require.Equal(t, asker, ev.AgentID)
+			require.Equal(t, named, p.CallID != "")
+			if named {
+				require.Equal(t, "b book", calls[p.CallID])
+			}
+		case *agentevents.ClarificationResolved:
+			require.Equal(t, asker, ev.AgentID)
+		case *agentevents.ModelCalled:
+			models++
+			require.Equal(t, asker, ev.AgentID)
+		}
+	}
+	require.Equal(t, 1, asked)
+	require.Equal(t, asker != "", models == 1, "a model call needs an agent")
 }
 
 // A question that comes without an open request is the run's whose agent has connected. One that can

@@ -1112,7 +1112,7 @@ func TestSavedTimes(t *testing.T) {
 	require.Equal(t, ten, s.Agents["claude"].StartedAt)
 	require.Equal(t, ten, s.ClosedCalls[0].StartedAt)
 	require.Equal(t, agentevents.Some(time.Second), s.ClosedCalls[0].Duration)
-	require.Equal(t, ten.Add(took), s.CompletedAt, "1.5 s, as the result says")
+	require.Equal(t, ten.Add(took), s.CompletedAt, "1.5 s, as the result states")
 
 	// What comes later is not before it, and a turn that goes on has its own duration.
 	_, s = run(t, o, append(lines, initLine("s1"), hello, success)...)

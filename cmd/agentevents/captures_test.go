@@ -73,7 +73,7 @@ func TestCapturesOfFailedAgents(t *testing.T) {
 	for turns := range 2 {
 		log := imported(t, turns+1)
 		out, losses := converted(t, "openharness", log)
-		require.NotContains(t, losses, "altered: agent.ended", "the line says how it ended")
+		require.NotContains(t, losses, "altered: agent.ended", "the line tells how it ended")
 		want, got := folded(t, log), folded(t, out)
 		require.Equal(t, want.Status, got.Status)
 		require.Equal(t, want.Usage.CostUSD, got.Usage.CostUSD)

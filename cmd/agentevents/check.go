@@ -5,6 +5,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"iter"
 	"strconv"
 	"strings"
 
@@ -61,86 +62,100 @@ agent. Logs in the library's own format must keep all rules.`,
 			"agentevents check --lifecycle strict *.jsonl",
 		},
 		flags: func(fs *flag.FlagSet) action {
-			var c checker
+			c := checker{threshold: openwop.DefaultThreshold}
 			// All violations are printed and nothing else is shown.
 			f := folder{options: agentevents.FoldOptions{KeepCalls: -1, MaxViolations: -1}}
-			var format wireFlag
 			c.l.flags(fs)
 			f.flags(fs, &c.l)
-			chained := fs.Bool("chain", false, "check the hashes that chain the lines of the log")
-			strict := fs.Bool("strict", false, "exit with 1 also for rules that the document does not state")
-			complete := fs.Bool("complete", false, "exit with 1 also if a sequence number is missing")
-			fs.Var(&format, "dialect", "check the rules of `FORMAT` too; 'agentevents help convert' lists formats")
-			threshold := openwop.DefaultThreshold
+			fs.BoolVar(&c.chained, "chain", false, "check the hashes that chain the lines of the log")
+			fs.BoolVar(&c.strict, "strict", false, "exit with 1 also for rules that the document does not state")
+			fs.BoolVar(&c.complete, "complete", false, "exit with 1 also if a sequence number is missing")
+			fs.Var(&c.format, "dialect", "check the rules of `FORMAT` too; 'agentevents help convert' lists formats")
 			fs.Func("threshold", "openwop: decisions below confidence `N` escalate; default: as in the log, or 0.7", func(s string) error {
 				var err error
-				if threshold, err = strconv.ParseFloat(s, 64); err != nil || !(threshold >= 0 && threshold <= 1) {
+				if c.threshold, err = strconv.ParseFloat(s, 64); err != nil || !(c.threshold >= 0 && c.threshold <= 1) {
 					return errors.New("want a number from 0 to 1")
 				}
 				return nil
 			})
-			return func(in *invocation) error {
-				c.out, c.chain.l = in.stdout, &c.l
-				c.l.report = func(at position, what string) { c.report(at, ruleUnreadable, what) }
-				if format.wire != nil {
-					c.l.decoder = &judge{strict: format.newDecoder(reading{strict: true, letter: *strict, run: c.l.run, threshold: threshold}), lenient: format.newDecoder(reading{run: c.l.run})}
-					if format.dialect() == dialect.KAHN {
-						f.options.Lifecycle = agentevents.LifecycleStrict
-					}
-					c.l.broken = func(at position, v *agentevents.RuleError) { c.report(at, v.Rule, violation(v)) }
-				}
-				if c.document = !*strict; format.wire != nil {
-					c.dialect = format.dialect()
-				}
-				c.l.verb = true // for the words of the document
-				c.l.hint = func(what string) { c.l.notes = append(c.l.notes, what) }
-				f.options.OnViolation, f.options.Tolerate = c.violated, nil
-				c.l.reuse = true
-				lines, err := c.l.each(in)
-				if err != nil {
-					return err
-				}
-				if *chained {
-					c.l.raw = c.chain.reader
-					c.chain.openHeads(in)
-				}
-				cuts := gaps{}
-				for c.at, c.line = range lines {
-					if f.apply(c.line) {
-						cuts.see(c.line.Event)
-					}
-					c.told(c.line.Event)
-				}
-				c.chain.end()
-				c.showChain(position{file: len(c.l.files)})
-				for _, note := range append(c.l.notes, c.chain.notes...) {
-					fmt.Fprintf(in.stdout, "warning: %s\n", note)
-				}
-				missing, runs, numbers := false, 0, uint64(0)
-				for run, c := range f.runs().Coverage() {
-					switch {
-					case c.Missing == 0:
-						continue
-					case !*complete && cuts[run].deltas():
-						runs, numbers = runs+1, numbers+c.Missing
-					default:
-						fmt.Fprintf(in.stdout, "warning: run %s: %s\n", visible(jsonwire.Brief(run)), missingNumbers(c))
-					}
-					missing = true
-				}
-				if runs > 0 {
-					fmt.Fprintf(in.stdout, "warning: sequence numbers are missing from runs without deltas, as if those were left out: runs %d, numbers %d; --complete names them\n", runs, numbers)
-				}
-				if err := c.l.result(); err != nil {
-					return err
-				}
-				if c.problems > 0 || missing && *complete {
-					return errProblems
-				}
-				return nil
-			}
+			return func(in *invocation) error { return c.check(in, &f) }
 		},
 	}
+}
+
+// check prints the problems of the files.
+func (c *checker) check(in *invocation, f *folder) error {
+	c.prepare(in, f)
+	c.l.reuse = true
+	lines, err := c.l.each(in)
+	if err != nil {
+		return err
+	}
+	if c.chained {
+		c.l.raw = c.chain.reader
+		c.chain.openHeads(in)
+	}
+	cuts := gaps{}
+	for c.at, c.line = range lines {
+		if f.apply(c.line) {
+			cuts.see(c.line.Event)
+		}
+		c.told(c.line.Event)
+	}
+	c.chain.end()
+	c.showChain(position{file: len(c.l.files)})
+	for _, note := range append(c.l.notes, c.chain.notes...) {
+		fmt.Fprintf(in.stdout, "warning: %s\n", note)
+	}
+	missing := c.warnMissing(f.runs().Coverage(), cuts)
+	if err := c.l.result(); err != nil {
+		return err
+	}
+	if c.problems > 0 || missing && c.complete {
+		return errProblems
+	}
+	return nil
+}
+
+// prepare sets the reader and the fold to report to the checker, by the rules of the format.
+func (c *checker) prepare(in *invocation, f *folder) {
+	c.out, c.chain.l, c.document = in.stdout, &c.l, !c.strict
+	c.l.report = func(at position, what string) { c.report(at, ruleUnreadable, what) }
+	if c.format.wire != nil {
+		c.dialect = c.format.dialect()
+		c.l.decoder = &judge{
+			strict:  c.format.newDecoder(reading{strict: true, letter: c.strict, run: c.l.run, threshold: c.threshold}),
+			lenient: c.format.newDecoder(reading{run: c.l.run}),
+		}
+		if c.dialect == dialect.KAHN {
+			f.options.Lifecycle = agentevents.LifecycleStrict
+		}
+		c.l.broken = func(at position, v *agentevents.RuleError) { c.report(at, v.Rule, violation(v)) }
+	}
+	c.l.verb = true // for the words of the document
+	c.l.hint = func(what string) { c.l.notes = append(c.l.notes, what) }
+	f.options.OnViolation, f.options.Tolerate = c.violated, nil
+}
+
+// warnMissing names the sequence numbers that are missing, and reports whether any is.
+func (c *checker) warnMissing(coverage iter.Seq2[string, agentevents.Coverage], cuts gaps) bool {
+	missing, runs, numbers := false, 0, uint64(0)
+	for run, of := range coverage {
+		switch {
+		case of.Missing == 0:
+			continue
+		case !c.complete && cuts[run].deltas():
+			runs, numbers = runs+1, numbers+of.Missing
+		default:
+			fmt.Fprintf(c.out, "warning: run %s: %s\n", visible(jsonwire.Brief(run)), missingNumbers(of))
+		}
+		missing = true
+	}
+	if runs > 0 {
+		fmt.Fprintf(c.out, "warning: sequence numbers are missing from runs without deltas, as if those were left out: "+
+			"runs %d, numbers %d; --complete names them\n", runs, numbers)
+	}
+	return missing
 }
 
 // gaps tell, by run, whether left-out deltas explain the missing sequences.
@@ -177,6 +192,10 @@ func (r *gap) deltas() bool { return r != nil && !r.delta && !r.open }
 
 // A checker prints problems in the order of the log.
 type checker struct {
+	chained, strict, complete bool
+	format                    wireFlag
+	threshold                 float64
+
 	out      *output
 	l        logReader
 	chain    chainCheck

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 
@@ -53,90 +54,106 @@ Lines do not keep their bytes then.`,
 			"agentevents convert --from kahn --to native --verify fleet.jsonl > run.jsonl",
 		},
 		flags: func(fs *flag.FlagSet) action {
-			var from, to wireFlag
-			var r redactor
-			var l logReader
-			l.flags(fs)
-			r.flags(fs)
-			redact := fs.Bool("redact", false, "mask secrets")
-			fs.Var(&from, "from", "the `FORMAT` of the files; default: detected line by line")
-			fs.Var(&to, "to", "the `FORMAT` to write")
-			strict := fs.Bool("strict", false, "exit with 1 if a value is lost or made up")
-			quiet := fs.Bool("quiet", false, "do not list lost and made-up values")
-			verify := fs.Bool("verify", false, "read the output back and report losses that the list lacks; takes memory")
-			fast := fs.Bool("fast", false, "do not read lines back to list losses")
-			return func(in *invocation) error {
-				if to.wire == nil {
-					return usageError("--to is needed: one of " + strings.Join(wireNames(), ", "))
-				}
-				l.decoder, l.verb = from.newDecoder(reading{run: l.run}), !*redact
-				l.kept = to.dialect() != dialect.Native || *redact || *verify // other encoders keep events
-				lines, err := l.each(in)
-				if err != nil {
-					return err
-				}
-				events := unlined(lines)
-				if *fast && (*strict || *verify) {
-					return usageError("--strict and --verify need the list that --fast leaves out: leave out --fast")
-				}
-				var redacted dialect.Losses
-				if *redact {
-					if err := r.open(in); err != nil {
-						return err
-					}
-					r.changed = func(was, is *agentevents.Event) { addChanges(&redacted, was, is) }
-					events = r.events(&l, events)
-				} else if r.given() {
-					return usageError(redactFlags + " need --redact")
-				}
-				enc := to.encoder(writing{fast: *fast || *quiet && !*strict && !*verify})
-				var out []byte
-				var trip readback.Trip
-				for at, ev := range events {
-					out, err = enc.Append(out[:0], ev)
-					if *verify {
-						trip.Wrote(respelled(ev), out, err)
-					}
-					if err != nil && !errors.Is(err, dialect.ErrNoCounterpart) {
-						l.bad++
-						l.report(at, clip(visible(err.Error())))
-					}
-					if _, err := in.stdout.Write(out); err != nil {
-						return err
-					}
-				}
-				if out, err = enc.End(out[:0]); err != nil {
-					return err
-				}
-				if _, err := in.stdout.Write(out); err != nil {
-					return err
-				}
-				losses, made, changes := enc.Losses(), to.madeUp(l.decoder, &from), redacted.List()
-				if !*quiet {
-					r.report(in)
-					in.list("reading: ", made)
-					in.list("redacting: ", changes)
-					in.list("", losses)
-				}
-				unlisted := 0
-				if *verify {
-					trip.Wrote(agentevents.Event{}, out, nil)
-					trip.Losses = losses
-					unlisted = readBack(in, to.wire, &trip)
-				}
-				if err := l.result(); err != nil {
-					return err
-				}
-				if unlisted > 0 {
-					return errProblems
-				}
-				if *strict && len(losses)+len(made)+len(changes) > 0 {
-					return errProblems
-				}
-				return nil
-			}
+			var c conversion
+			c.l.flags(fs)
+			c.r.flags(fs)
+			fs.BoolVar(&c.redact, "redact", false, "mask secrets")
+			fs.Var(&c.from, "from", "the `FORMAT` of the files; default: detected line by line")
+			fs.Var(&c.to, "to", "the `FORMAT` to write")
+			fs.BoolVar(&c.strict, "strict", false, "exit with 1 if a value is lost or made up")
+			fs.BoolVar(&c.quiet, "quiet", false, "do not list lost and made-up values")
+			fs.BoolVar(&c.verify, "verify", false,
+				"read the output back and report losses that the list lacks; takes memory")
+			fs.BoolVar(&c.fast, "fast", false, "do not read lines back to list losses")
+			return c.run
 		},
 	}
+}
+
+// A conversion writes the files in the format to.
+type conversion struct {
+	l                                   logReader
+	r                                   redactor
+	from, to                            wireFlag
+	redact, strict, quiet, verify, fast bool
+	redacted                            dialect.Losses
+}
+
+func (c *conversion) run(in *invocation) error {
+	events, err := c.events(in)
+	if err != nil {
+		return err
+	}
+	enc := c.to.encoder(writing{fast: c.fast || c.quiet && !c.strict && !c.verify})
+	var out []byte
+	var trip readback.Trip
+	for at, ev := range events {
+		out, err = enc.Append(out[:0], ev)
+		if c.verify {
+			trip.Wrote(respelled(ev), out, err)
+		}
+		if err != nil && !errors.Is(err, dialect.ErrNoCounterpart) {
+			c.l.bad++
+			c.l.report(at, clip(visible(err.Error())))
+		}
+		if _, err := in.stdout.Write(out); err != nil {
+			return err
+		}
+	}
+	if out, err = enc.End(out[:0]); err != nil {
+		return err
+	}
+	if _, err := in.stdout.Write(out); err != nil {
+		return err
+	}
+	losses, made, changes := enc.Losses(), c.to.madeUp(c.l.decoder, &c.from), c.redacted.List()
+	if !c.quiet {
+		c.r.report(in)
+		in.list("reading: ", made)
+		in.list("redacting: ", changes)
+		in.list("", losses)
+	}
+	unlisted := 0
+	if c.verify {
+		trip.Wrote(agentevents.Event{}, out, nil)
+		trip.Losses = losses
+		unlisted = readBack(in, c.to.wire, &trip)
+	}
+	if err := c.l.result(); err != nil {
+		return err
+	}
+	if unlisted > 0 || c.strict && len(losses)+len(made)+len(changes) > 0 {
+		return errProblems
+	}
+	return nil
+}
+
+// events checks the flags and yields the events to write.
+func (c *conversion) events(in *invocation) (iter.Seq2[position, agentevents.Event], error) {
+	if c.to.wire == nil {
+		return nil, usageError("--to is needed: one of " + strings.Join(wireNames(), ", "))
+	}
+	c.l.decoder, c.l.verb = c.from.newDecoder(reading{run: c.l.run}), !c.redact
+	c.l.kept = c.to.dialect() != dialect.Native || c.redact || c.verify // other encoders keep events
+	lines, err := c.l.each(in)
+	if err != nil {
+		return nil, err
+	}
+	if c.fast && (c.strict || c.verify) {
+		return nil, usageError("--strict and --verify need the list that --fast leaves out: leave out --fast")
+	}
+	events := unlined(lines)
+	if !c.redact {
+		if c.r.given() {
+			return nil, usageError(redactFlags + " need --redact")
+		}
+		return events, nil
+	}
+	if err := c.r.open(in); err != nil {
+		return nil, err
+	}
+	c.r.changed = func(was, is *agentevents.Event) { addChanges(&c.redacted, was, is) }
+	return c.r.events(&c.l, events), nil
 }
 
 // respelled returns an event that is not written as its line was: the order of members of a

@@ -34,7 +34,7 @@ reading: made up: agent.toolReturned /payload/callId: derived from the line (onc
 	require.Equal(t, exitProblems, strict.code, "the document has no ids")
 	require.Equal(t, native.out, strict.out)
 	require.Equal(t, native.err, strict.err)
-	require.Equal(t, result{out: kahnLog}, exec(kahnLog, "convert", "--to", "kahn", "--strict", "-"), "the encoder leaves out what the decoder made up")
+	require.Equal(t, result{out: kahnLog}, exec(kahnLog, "convert", "--to", "kahn", "--strict", "-"), "the encoder leaves out values that the decoder made up")
 	require.Equal(t, native.out, exec(kahnLog, "cat", "-").out)
 
 	back := exec(native.out, "convert", "--to", "kahn", "-")

@@ -62,28 +62,9 @@ format.`,
 				case files[0] == "-" && files[1] == "-":
 					return usageError("standard input can be read only once: name - once")
 				}
-				logs, trouble := [2]*rundiff.Log{}, false
-				for i := range logs {
-					if i > 0 && len(in.args) == 1 {
-						logs[i] = logs[0]
-						break
-					}
-					logs[i] = new(rundiff.Log)
-					one, reader := *in, l
-					one.args = files[i : i+1]
-					lines, err := reader.each(&one)
-					if err != nil {
-						return err
-					}
-					for _, line := range lines {
-						if err := logs[i].AddLine(line); err != nil {
-							return err
-						}
-					}
-					trouble = trouble || reader.result() != nil
-					if reader.failed {
-						return errFiles // missing input is not a difference
-					}
+				logs, trouble, err := l.both(in, files)
+				if err != nil {
+					return err
 				}
 				if *runs != "" && !choose(&logs, *runs) {
 					return usageError(fmt.Sprintf("the logs have no two runs %q; 'agentevents ls' lists them", *runs))
@@ -94,7 +75,6 @@ format.`,
 						files[i] = "stdin"
 					}
 				}
-				var err error
 				if *asJSON {
 					enc := json.NewEncoder(in.stdout)
 					enc.SetEscapeHTML(false)
@@ -115,6 +95,33 @@ format.`,
 			}
 		},
 	}
+}
+
+// both reads the two files, the only one once. It reports whether a line cannot be read.
+func (l *logReader) both(in *invocation, files []string) (logs [2]*rundiff.Log, trouble bool, err error) {
+	for i := range logs {
+		if i > 0 && len(in.args) == 1 {
+			logs[i] = logs[0]
+			break
+		}
+		logs[i] = new(rundiff.Log)
+		one, reader := *in, *l
+		one.args = files[i : i+1]
+		lines, err := reader.each(&one)
+		if err != nil {
+			return logs, trouble, err
+		}
+		for _, line := range lines {
+			if err := logs[i].AddLine(line); err != nil {
+				return logs, trouble, err
+			}
+		}
+		trouble = trouble || reader.result() != nil
+		if reader.failed {
+			return logs, trouble, errFiles // missing input is not a difference
+		}
+	}
+	return logs, trouble, nil
 }
 
 // choose leaves one run in each log: ids has both ids, joined by a colon, or one for both logs. An

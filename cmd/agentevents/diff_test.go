@@ -68,7 +68,7 @@ func TestDiff(t *testing.T) {
 	golden(t, "diff.txt", b.String())
 
 	out, _ := converted(t, "agui", log)
-	require.Equal(t, exitOK, exec(out, "diff", write(t, log), "-").code, "AG-UI says all of it")
+	require.Equal(t, exitOK, exec(out, "diff", write(t, log), "-").code, "AG-UI represents all of it")
 }
 
 func TestDiffFlags(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"flag"
 	"fmt"
 	"io/fs"
+	"iter"
 	"maps"
 	"slices"
 	"strings"
@@ -63,68 +64,82 @@ unless --no-redact is given.`,
 			"claude -p hello --output-format stream-json --verbose | agentevents import claude --run r1 -",
 		},
 		flags: func(fs *flag.FlagSet) action {
-			var l logReader
-			var r redactor
-			l.limit(fs)
-			r.flags(fs)
-			raw := fs.Bool("no-redact", false, "do not mask secrets")
-			runID := fs.String("run", "", "`ID` of the run; default: the id of the session or process")
-			agentID := fs.String("agent", "", "`ID` of the main agent; default: the name of the program")
-			at := fs.String("time", "", "`TIME` (RFC 3339) of a capture without times; default: last change of FILE")
-			report := fs.Bool("report", false, "list the lines and members that are left out, in place of the log")
-			strict := fs.Bool("strict", false, "exit with 1 if a line cannot be read")
-			return func(in *invocation) error {
-				source := importSource(in)
-				if len(in.args) > 1 {
-					return usageError("name one FILE: a capture is one run")
-				}
-				l.run = *runID
-				l.capture = capture.Options{AgentID: *agentID, Redaction: &agentevents.Policy{Off: true}}
-				if *at != "" {
-					saved, err := time.Parse(time.RFC3339, strings.ToUpper(*at))
-					if err != nil {
-						return usageError(fmt.Sprintf("--time %q is not a time like 2026-01-02T15:04:05Z", *at))
-					}
-					l.capture.Time = func() time.Time { return saved }
-				}
-				events, err := l.events(in)
-				if err == nil && *raw && r.given() {
-					err = usageError("--no-redact masks nothing: leave out " + redactFlags)
-				} else if err == nil && !*raw {
-					err = r.open(in)
-					events = r.events(&l, events)
-				}
-				if err == nil {
-					err = l.imports(in, source)
-				}
-				if err != nil {
-					return err
-				}
-				p := printer{out: in.stdout}
-				none := true
-				for at, ev := range events {
-					none = false
-					if *report {
-						continue
-					}
-					if err := p.print(&l, at, &ev); err != nil {
-						return err
-					}
-				}
-				r.report(in)
-				if *report {
-					printUnread(in.stdout, l.unread)
-				}
-				switch err := l.result(); {
-				case none && err == nil:
-					return errProblems // a capture has lines
-				case none || *strict || l.failed:
-					return err
-				}
-				return nil
-			}
+			var im importing
+			im.l.limit(fs)
+			im.r.flags(fs)
+			fs.BoolVar(&im.raw, "no-redact", false, "do not mask secrets")
+			fs.StringVar(&im.l.run, "run", "", "`ID` of the run; default: the id of the session or process")
+			fs.StringVar(&im.agentID, "agent", "", "`ID` of the main agent; default: the name of the program")
+			fs.StringVar(&im.time, "time", "", "`TIME` (RFC 3339) of a capture without times; default: last change of FILE")
+			fs.BoolVar(&im.report, "report", false, "list the lines and members that are left out, in place of the log")
+			fs.BoolVar(&im.strict, "strict", false, "exit with 1 if a line cannot be read")
+			return im.run
 		},
 	}
+}
+
+// An importing turns one FILE into a log.
+type importing struct {
+	l                   logReader
+	r                   redactor
+	agentID, time       string
+	raw, report, strict bool
+}
+
+func (im *importing) run(in *invocation) error {
+	events, err := im.events(in)
+	if err != nil {
+		return err
+	}
+	p := printer{out: in.stdout}
+	none := true
+	for at, ev := range events {
+		none = false
+		if im.report {
+			continue
+		}
+		if err := p.print(&im.l, at, &ev); err != nil {
+			return err
+		}
+	}
+	im.r.report(in)
+	if im.report {
+		printUnread(in.stdout, im.l.unread)
+	}
+	switch err := im.l.result(); {
+	case none && err == nil:
+		return errProblems // a capture has lines
+	case none || im.strict || im.l.failed:
+		return err
+	}
+	return nil
+}
+
+// events opens the FILE.
+func (im *importing) events(in *invocation) (iter.Seq2[position, agentevents.Event], error) {
+	source, l := importSource(in), &im.l
+	if len(in.args) > 1 {
+		return nil, usageError("name one FILE: a capture is one run")
+	}
+	l.capture = capture.Options{AgentID: im.agentID, Redaction: &agentevents.Policy{Off: true}}
+	if im.time != "" {
+		saved, err := time.Parse(time.RFC3339, strings.ToUpper(im.time))
+		if err != nil {
+			return nil, usageError(fmt.Sprintf("--time %q is not a time like 2026-01-02T15:04:05Z", im.time))
+		}
+		l.capture.Time = func() time.Time { return saved }
+	}
+	events, err := l.events(in)
+	if err == nil && im.raw && im.r.given() {
+		err = usageError("--no-redact masks nothing: leave out " + redactFlags)
+	} else if err == nil && !im.raw {
+		err = im.r.open(in)
+		events = im.r.events(l, events)
+	}
+	if err == nil {
+		err = l.imports(in, source)
+	}
+	return events, err
 }
 
 // sources are the names of the programs, and how package capture calls them.

@@ -123,10 +123,11 @@ func unlined(lines lineSeq) iter.Seq2[position, agentevents.Event] {
 // A lineSeq yields events with their positions, each until the next one.
 type lineSeq = iter.Seq2[position, agentevents.Line]
 
-// each is events for a loop that keeps no part of an event. It takes less time.
-func (l *logReader) each(in *invocation) (lineSeq, error) {
+// checkFiles replaces the parts of logs in the arguments by their logs. No file may be read twice at a
+// time or be the output.
+func (in *invocation) checkFiles() error {
 	if len(in.args) == 0 {
-		return nil, usageError("a FILE is needed; - is standard input")
+		return usageError("a FILE is needed; - is standard input")
 	}
 	in.args = slices.Clone(in.args)
 	for i, name := range in.args {
@@ -143,10 +144,18 @@ func (l *logReader) each(in *invocation) (lineSeq, error) {
 		}
 	}
 	if stdins > 1 {
-		return nil, usageError("standard input can be read only once: name - once")
+		return usageError("standard input can be read only once: name - once")
 	}
 	if f, ok := in.stdout.w.(*os.File); ok && in.reads(f.Stat()) {
-		return nil, usageError("standard output is a FILE that is read: write to another file")
+		return usageError("standard output is a FILE that is read: write to another file")
+	}
+	return nil
+}
+
+// each is events for a loop that keeps no part of an event. It takes less time.
+func (l *logReader) each(in *invocation) (lineSeq, error) {
+	if err := in.checkFiles(); err != nil {
+		return nil, err
 	}
 	if l.report == nil {
 		l.report = func(at position, what string) { l.print(in, at, what) }

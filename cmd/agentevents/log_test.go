@@ -66,7 +66,7 @@ func TestCommandsReadSegments(t *testing.T) {
 	all, err := filepath.Glob(path + "*")
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(path+".head", nil, 0o600))
-	require.Equal(t, exec("", "check", path), exec("", append([]string{"check", path + ".head"}, all...)...), "what a shell makes of run.jsonl*")
+	require.Equal(t, exec("", "check", path), exec("", append([]string{"check", path + ".head"}, all...)...), "as a shell expands run.jsonl*")
 	require.NoError(t, os.Remove(path+".head"))
 	for _, name := range []string{"fold", "tree", "stats", "redact", "convert --to native", "export otlp --quiet", "export chrome --quiet"} {
 		r := exec("", append(strings.Fields(name), path)...)
@@ -136,7 +136,7 @@ func TestOtherFormsThanLines(t *testing.T) {
 		}
 	}
 	got := exec("{\n"+event+"\n", "check", "-")
-	require.Equal(t, 1, strings.Count(got.out, "\n"), "the log behind it is read: %s", got.out)
+	require.Equal(t, 1, strings.Count(got.out, "\n"), "the log after it is read: %s", got.out)
 }
 
 // Who knows the run of a log that names none gives it to the command.

@@ -604,7 +604,7 @@ func TestBadInput(t *testing.T) {
 			where := fmt.Sprintf("stdin:%d: ", test.at)
 
 			r := exec(log, strings.Fields("cat - "+test.args)...)
-			require.Equal(t, r, exec(log, strings.Fields("redact - "+test.args)...), "what cannot be redacted is not copied")
+			require.Equal(t, r, exec(log, strings.Fields("redact - "+test.args)...), "a line that cannot be redacted is not copied")
 			require.Equal(t, exitProblems, r.code)
 			require.Equal(t, first+last, r.out)
 			require.True(t, strings.HasPrefix(r.err, where), r.err)

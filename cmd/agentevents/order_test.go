@@ -41,7 +41,7 @@ func TestOrderOfSeveralRuns(t *testing.T) {
 }
 
 // A file of which a fold leaves events out, as their sequence goes back, names the option that reads it.
-func TestOrderIsSaid(t *testing.T) {
+func TestOrderHint(t *testing.T) {
 	numbers := func(of ...int) (log string) {
 		for _, n := range of {
 			log += line("r", n)

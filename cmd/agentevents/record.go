@@ -164,6 +164,24 @@ type exitError int
 
 func (e exitError) Error() string { return fmt.Sprintf("the command ended with status %d", int(e)) }
 
+// jsonFlags tells how programs are called that print JSON.
+const jsonFlags = "the Claude CLI needs --output-format stream-json --verbose, " +
+	"gemini and qwen --output-format stream-json, codex exec and cline --json, copilot --output-format json, " +
+	"opencode run --format json, and pi --mode json"
+
+// openLog opens the log to add to or, for a new one, a file in its place: an earlier log stays until
+// there is something to replace it with.
+func (rec *recording) openLog() (log *os.File, path string, err error) {
+	if rec.more {
+		path = rec.path(".jsonl")
+		log, err = disk.Open(path, os.O_WRONLY|os.O_CREATE|os.O_APPEND)
+	} else {
+		path = rec.path(".jsonl.partial")
+		log, err = disk.Create(path)
+	}
+	return log, path, err
+}
+
 func (rec *recording) run(in *invocation, l *logReader, r *redactor, argv []string) error {
 	fixture, err := rec.fixture()
 	if err != nil {
@@ -181,14 +199,7 @@ func (rec *recording) run(in *invocation, l *logReader, r *redactor, argv []stri
 	if err := os.MkdirAll(rec.dir, 0o755); err != nil {
 		return err
 	}
-	// An earlier log stays until there is something to replace it with.
-	path := rec.path(".jsonl.partial")
-	open := func() (*os.File, error) { return disk.Create(path) }
-	if rec.more {
-		path = rec.path(".jsonl")
-		open = func() (*os.File, error) { return disk.Open(path, os.O_WRONLY|os.O_CREATE|os.O_APPEND) }
-	}
-	log, err := open()
+	log, path, err := rec.openLog()
 	if err != nil {
 		return err
 	}
@@ -249,7 +260,7 @@ func (rec *recording) run(in *invocation, l *logReader, r *redactor, argv []stri
 		failed = os.Rename(path, rec.path(".jsonl"))
 	}
 	if failed == nil && len(events) == 0 {
-		failed = fmt.Errorf("%s printed nothing that can be recorded; the Claude CLI needs --output-format stream-json --verbose, gemini and qwen --output-format stream-json, codex exec and cline --json, copilot --output-format json, opencode run --format json, and pi --mode json", argv[0])
+		failed = fmt.Errorf("%s printed nothing that can be recorded; %s", argv[0], jsonFlags)
 	}
 	r.report(in)
 	if failed == nil {

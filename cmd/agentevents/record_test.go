@@ -36,7 +36,7 @@ func TestRecordCommand(t *testing.T) {
 	}
 	got := record(nil, "cat "+capture+"; echo working >&2")
 	require.Zero(t, got.code, got.err)
-	require.Equal(t, printed, got.out, "what the program prints is printed as it is")
+	require.Equal(t, printed, got.out, "the output of the program is not changed")
 	require.Contains(t, got.err, "working\n")
 	require.Contains(t, got.err, "masked 2: token 2")
 	require.Contains(t, got.err, "recorded 9 events: ")

@@ -73,15 +73,29 @@ attempt that count.`,
 // writeRun tells about a run.
 func writeRun(w io.Writer, s *agentevents.RunSnapshot, d *report.Details) {
 	items := report.Of(s, d)
-	field := func(name, text string) {
-		if text != "" {
-			fmt.Fprintf(w, "%-10s %s\n", name, text)
-		}
+	agents := agentRows(s)
+	f := fieldWriter{w}
+	f.run(s)
+	f.topics(items, agents, view.Turns(s))
+	f.path(items)
+	writeRunTables(w, s, agents, items)
+}
+
+// A fieldWriter writes a line for each field that has a value.
+type fieldWriter struct{ w io.Writer }
+
+func (f fieldWriter) field(name, text string) {
+	if text != "" {
+		fmt.Fprintf(f.w, "%-10s %s\n", name, text)
 	}
-	field("run", visible(s.RunID))
-	field("name", visible(s.Name))
+}
+
+// run writes the fields of the run itself.
+func (f fieldWriter) run(s *agentevents.RunSnapshot) {
+	f.field("run", visible(s.RunID))
+	f.field("name", visible(s.Name))
 	if s.SessionID != s.RunID {
-		field("session", visible(s.SessionID))
+		f.field("session", visible(s.SessionID))
 	}
 	status, _ := view.Run(s)
 	if s.Error.OK {
@@ -91,10 +105,10 @@ func writeRun(w io.Writer, s *agentevents.RunSnapshot, d *report.Details) {
 	} else if s.Facts.V.SessionReason != "" {
 		status += ": " + s.Facts.V.SessionReason
 	}
-	field("status", clip(visible(status)))
-	field("began", began(s))
-	field("took", took(view.Length(s)))
-	field("models", visible(strings.Join(view.Models(s), ", ")))
+	f.field("status", clip(visible(status)))
+	f.field("began", began(s))
+	f.field("took", took(view.Length(s)))
+	f.field("models", visible(strings.Join(view.Models(s), ", ")))
 	if u := s.Usage.Usage; u.InputTokens+u.OutputTokens > 0 || view.Cached(u) > 0 {
 		text := fmt.Sprintf("%d in, %d out", u.InputTokens, u.OutputTokens)
 		if s.Usage.Partial {
@@ -103,21 +117,24 @@ func writeRun(w io.Writer, s *agentevents.RunSnapshot, d *report.Details) {
 		if cached := view.Cached(u); cached > 0 {
 			text += fmt.Sprintf(", %d cached", cached)
 		}
-		field("tokens", text)
+		f.field("tokens", text)
 	} else {
-		field("tokens", someTokens(u, s.Usage.Partial))
+		f.field("tokens", someTokens(u, s.Usage.Partial))
 	}
-	field("cost", someDollars(s.Usage.CostUSD))
-	field("turns", some(view.Turns(s)))
-	field("goal", visible(s.SessionGoal))
-	agents := agentRows(s)
+	f.field("cost", someDollars(s.Usage.CostUSD))
+	f.field("turns", some(view.Turns(s)))
+	f.field("goal", visible(s.SessionGoal))
+}
+
+// topics writes the tasks and answers of the agents without a task from another agent.
+func (f fieldWriter) topics(items []report.Item, agents []agentRow, turns int) {
 	tops := slices.DeleteFunc(slices.Clone(agents), func(a agentRow) bool { return a.ParentAgentID != "" || a.ParentCallID != "" })
-	top := map[string]bool{"": true} // agents without a task from another agent
+	top := map[string]bool{"": true}
 	for _, a := range tops {
 		top[a.AgentID] = true
 	}
 	topics := [][]report.Topic{{report.Asked}, {report.Answered, report.Said}}
-	if len(tops) == 1 && view.Turns(s) > 1 { // one turn after the other
+	if len(tops) == 1 && turns > 1 { // one turn after the other
 		topics = [][]report.Topic{{report.Asked, report.Answered, report.Said}}
 	}
 	for _, topic := range topics {
@@ -126,18 +143,21 @@ func writeRun(w io.Writer, s *agentevents.RunSnapshot, d *report.Details) {
 				if len(tops) > 1 && i.Agent != "" {
 					i.Text = i.Agent + ": " + i.Text
 				}
-				field(string(i.Topic), visible(withTaken(&i)))
+				f.field(string(i.Topic), visible(withTaken(&i)))
 			}
 		}
 	}
+}
 
+// path writes the nodes that the run visits and the edges that it takes.
+func (f fieldWriter) path(items []report.Item) {
 	var visits []string
 	for _, i := range items {
 		if i.Topic == report.Visit {
 			visits = append(visits, strings.TrimPrefix(i.Subject, "enters node "))
 		}
 	}
-	field("visited", clip(visible(strings.Join(visits, " → "))))
+	f.field("visited", clip(visible(strings.Join(visits, " → "))))
 	for _, i := range items {
 		if i.Topic == report.Edge {
 			name, of, _ := strings.Cut(i.Subject, " ")
@@ -145,10 +165,12 @@ func writeRun(w io.Writer, s *agentevents.RunSnapshot, d *report.Details) {
 			if n := i.Times(); n > 1 {
 				text += fmt.Sprintf(" ×%d", n)
 			}
-			field(name, clip(visible(text)))
+			f.field(name, clip(visible(text)))
 		}
 	}
+}
 
+func writeRunTables(w io.Writer, s *agentevents.RunSnapshot, agents []agentRow, items []report.Item) {
 	table := func(name string, write func()) {
 		fmt.Fprintf(w, "\n%s\n", name)
 		write()

@@ -98,30 +98,35 @@ value that so many percent do not exceed. Percentiles of calls are exact to 0.8 
 					}
 					return l.tokens(in, *asJSON)
 				}
-				l.reuse = true
-				lines, err := l.each(in)
-				if err != nil {
-					return err
-				}
-				r := remembered(in, &m, &l, func() *stats.Report {
-					c := stats.New(by...)
-					for _, line := range lines {
-						c.Line(line)
-					}
-					return c.Report()
-				}, by)
-				if r.Events == 0 && (l.failed || l.bad > 0) {
-					return l.result() // no figures of a log that nobody has read
-				}
-				if !*asJSON {
-					writeStats(in.stdout, r)
-				} else if err := writeJSON(in.stdout, r); err != nil {
-					return err
-				}
-				return l.result()
+				return l.stats(in, &m, by, *asJSON)
 			}
 		},
 	}
+}
+
+// stats prints the figures of all files.
+func (l *logReader) stats(in *invocation, m *memory, by groupings, asJSON bool) error {
+	l.reuse = true
+	lines, err := l.each(in)
+	if err != nil {
+		return err
+	}
+	r := remembered(in, m, l, func() *stats.Report {
+		c := stats.New(by...)
+		for _, line := range lines {
+			c.Line(line)
+		}
+		return c.Report()
+	}, by)
+	if r.Events == 0 && (l.failed || l.bad > 0) {
+		return l.result() // no figures of a log that nobody has read
+	}
+	if !asJSON {
+		writeStats(in.stdout, r)
+	} else if err := writeJSON(in.stdout, r); err != nil {
+		return err
+	}
+	return l.result()
 }
 
 func writeJSON(w io.Writer, v any) error {

@@ -76,30 +76,11 @@ give it away.`,
 				for i, files := range groups {
 					one, reader := *in, &readers[i]
 					*reader, one.args = l, files
-					all, err := reader.events(&one)
+					log, err := reader.pageLog(&one, &events)
 					if err != nil {
 						return err
 					}
-					name := one.args[0]
-					if n := len(one.args); n > 1 {
-						name = fmt.Sprintf("%s and %s", name, plural(n-1, "more file"))
-					}
-					if name == "-" {
-						name = "stdin"
-					}
-					logs = append(logs, view.Log{Name: name, Events: func(yield func(agentevents.Event, error) bool) {
-						for _, ev := range all {
-							events++
-							if !yield(ev, nil) {
-								return
-							}
-						}
-						for range reader.bad {
-							if !yield(agentevents.Event{}, errProblems) {
-								return
-							}
-						}
-					}})
+					logs = append(logs, log)
 				}
 				var page bytes.Buffer
 				switch err := view.Write(&page, o, logs...); {
@@ -123,6 +104,34 @@ give it away.`,
 			}
 		},
 	}
+}
+
+// pageLog returns the files as one log of the page, which adds its events to the count.
+func (l *logReader) pageLog(in *invocation, events *int) (view.Log, error) {
+	all, err := l.events(in)
+	if err != nil {
+		return view.Log{}, err
+	}
+	name := in.args[0]
+	if n := len(in.args); n > 1 {
+		name = fmt.Sprintf("%s and %s", name, plural(n-1, "more file"))
+	}
+	if name == "-" {
+		name = "stdin"
+	}
+	return view.Log{Name: name, Events: func(yield func(agentevents.Event, error) bool) {
+		for _, ev := range all {
+			*events++
+			if !yield(ev, nil) {
+				return
+			}
+		}
+		for range l.bad {
+			if !yield(agentevents.Event{}, errProblems) {
+				return
+			}
+		}
+	}}, nil
 }
 
 // results returns the first error of readers.

@@ -205,88 +205,25 @@ func (d *Dialect) checkFold(r *report, events []agentevents.Event) {
 	if was == nil || now == nil {
 		return
 	}
-	// says reports whether the document can represent the facts at the pointers.
-	says := func(kind agentevents.Kind, pointers ...string) bool {
-		return carried[kind] && !slices.ContainsFunc(pointers, func(p string) bool { return t.Touched(kind, p) })
+	c := foldCheck{r: r, trip: t, kinds: carried, was: was, now: now}
+	if c.carries(agentevents.KindAgentStarted, "/runId") {
+		c.equal("the run's id", was.RunID, now.RunID)
 	}
-	equal := func(what string, a, b any) {
-		if fmt.Sprint(a) != fmt.Sprint(b) {
-			r.errorf("%s: %v became %v", what, a, b)
-		}
-	}
-	if says(agentevents.KindAgentStarted, "/runId") {
-		equal("the run's id", was.RunID, now.RunID)
-	}
-	if says(agentevents.KindAgentStarted, "/agentId") {
-		for id, a := range was.Agents {
-			if !a.Started {
-				continue
-			}
-			b := now.Agents[id]
-			if b == nil {
-				r.errorf("agent %s did not come back", id)
-				continue
-			}
-			equal("starts of "+id, a.Attempts, b.Attempts)
-			if says(agentevents.KindAgentStarted, "/payload/task") {
-				equal("task of "+id, a.Task, b.Task)
-			}
-			if says(agentevents.KindAgentStarted, "/parentAgentId") {
-				equal("parent of "+id, a.ParentAgentID, b.ParentAgentID)
-			}
-			if says(agentevents.KindAgentTransition, "/agentId", "/payload") {
-				equal("transitions of "+id, a.Transitions, b.Transitions)
-				equal("status of "+id, a.Status, b.Status)
-			}
-			if says(agentevents.KindToolReturned, "/agentId", "/payload/status") {
-				equal("failed calls of "+id, a.ToolFailures, b.ToolFailures)
-			}
-			if says(agentevents.KindAgentEnded, "/agentId", "/payload/outcome") {
-				equal("end of "+id, a.Ended, b.Ended)
-				equal("outcome of "+id, a.Outcome, b.Outcome)
-			}
-			if says(agentevents.KindTextCompleted, "/agentId", "/payload/text") {
-				equal("text of "+id, a.Text, b.Text)
-			}
-		}
-	}
-	if says(agentevents.KindToolReturned, "/payload/toolId", "/payload/status") {
-		for id, a := range was.Tools {
-			if b := now.Tools[id]; b == nil {
-				r.errorf("tool %s did not come back", id)
-			} else {
-				equal("calls of "+id, a.Calls, b.Calls)
-				equal("successes of "+id, a.OK, b.OK)
-				equal("failures of "+id, a.Failed, b.Failed)
-				if says(agentevents.KindToolReturned, "/payload/durationMs") {
-					equal("duration of "+id, a.Duration, b.Duration)
-				}
-			}
-		}
-	}
-	if carried[agentevents.KindAuditChecked] {
-		equal("audits", len(was.Audits), len(now.Audits))
-		for i := range min(len(was.Audits), len(now.Audits)) {
-			if says(agentevents.KindAuditChecked, "/payload/result") {
-				equal("result of an audit", was.Audits[i].Result, now.Audits[i].Result)
-			}
-			if says(agentevents.KindAuditChecked, "/payload/checkpointId") {
-				equal("checkpoint of an audit", was.Audits[i].CheckpointID, now.Audits[i].CheckpointID)
-			}
-		}
-	}
+	c.agents()
+	c.tools()
+	c.audits()
 	if carried[agentevents.KindMessageCreated] {
-		equal("messages", len(was.Messages), len(now.Messages))
+		c.equal("messages", len(was.Messages), len(now.Messages))
 	}
 	if carried[agentevents.KindApprovalGranted] && carried[agentevents.KindApprovalRequested] {
-		equal("approvals", len(was.Approvals), len(now.Approvals))
+		c.equal("approvals", len(was.Approvals), len(now.Approvals))
 	}
-	if says(agentevents.KindUsageObserved, "/payload/usage") {
-		equal("input tokens", was.Usage.Usage.InputTokens, now.Usage.Usage.InputTokens)
-		equal("output tokens", was.Usage.Usage.OutputTokens, now.Usage.Usage.OutputTokens)
+	if c.carries(agentevents.KindUsageObserved, "/payload/usage") {
+		c.equal("input tokens", was.Usage.Usage.InputTokens, now.Usage.Usage.InputTokens)
+		c.equal("output tokens", was.Usage.Usage.OutputTokens, now.Usage.Usage.OutputTokens)
 	}
-	if says(agentevents.KindRunCompleted) {
-		equal("status of the run", was.Status, now.Status)
+	if c.carries(agentevents.KindRunCompleted) {
+		c.equal("status of the run", was.Status, now.Status)
 	}
 	// Report the rules that only the events of the trip break.
 	broken := map[agentevents.Rule]bool{}
@@ -296,6 +233,95 @@ func (d *Dialect) checkFold(r *report, events []agentevents.Event) {
 	for _, v := range now.Violations {
 		if !broken[v.Rule] {
 			r.errorf("the events that came back break a rule: %v", v)
+		}
+	}
+}
+
+// A foldCheck compares two folds of a run, in the facts that the document can represent.
+type foldCheck struct {
+	r        *report
+	trip     *trip
+	kinds    map[agentevents.Kind]bool // kinds of the events that were sent
+	was, now *agentevents.RunSnapshot
+}
+
+// carries reports whether the document can represent the facts at the pointers.
+func (c *foldCheck) carries(kind agentevents.Kind, pointers ...string) bool {
+	return c.kinds[kind] && !slices.ContainsFunc(pointers, func(p string) bool { return c.trip.Touched(kind, p) })
+}
+
+func (c *foldCheck) equal(fact string, a, b any) {
+	if fmt.Sprint(a) != fmt.Sprint(b) {
+		c.r.errorf("%s: %v became %v", fact, a, b)
+	}
+}
+
+func (c *foldCheck) agents() {
+	if !c.carries(agentevents.KindAgentStarted, "/agentId") {
+		return
+	}
+	for id, a := range c.was.Agents {
+		if !a.Started {
+			continue
+		}
+		b := c.now.Agents[id]
+		if b == nil {
+			c.r.errorf("agent %s did not come back", id)
+			continue
+		}
+		c.equal("starts of "+id, a.Attempts, b.Attempts)
+		if c.carries(agentevents.KindAgentStarted, "/payload/task") {
+			c.equal("task of "+id, a.Task, b.Task)
+		}
+		if c.carries(agentevents.KindAgentStarted, "/parentAgentId") {
+			c.equal("parent of "+id, a.ParentAgentID, b.ParentAgentID)
+		}
+		if c.carries(agentevents.KindAgentTransition, "/agentId", "/payload") {
+			c.equal("transitions of "+id, a.Transitions, b.Transitions)
+			c.equal("status of "+id, a.Status, b.Status)
+		}
+		if c.carries(agentevents.KindToolReturned, "/agentId", "/payload/status") {
+			c.equal("failed calls of "+id, a.ToolFailures, b.ToolFailures)
+		}
+		if c.carries(agentevents.KindAgentEnded, "/agentId", "/payload/outcome") {
+			c.equal("end of "+id, a.Ended, b.Ended)
+			c.equal("outcome of "+id, a.Outcome, b.Outcome)
+		}
+		if c.carries(agentevents.KindTextCompleted, "/agentId", "/payload/text") {
+			c.equal("text of "+id, a.Text, b.Text)
+		}
+	}
+}
+
+func (c *foldCheck) tools() {
+	if !c.carries(agentevents.KindToolReturned, "/payload/toolId", "/payload/status") {
+		return
+	}
+	for id, a := range c.was.Tools {
+		if b := c.now.Tools[id]; b == nil {
+			c.r.errorf("tool %s did not come back", id)
+		} else {
+			c.equal("calls of "+id, a.Calls, b.Calls)
+			c.equal("successes of "+id, a.OK, b.OK)
+			c.equal("failures of "+id, a.Failed, b.Failed)
+			if c.carries(agentevents.KindToolReturned, "/payload/durationMs") {
+				c.equal("duration of "+id, a.Duration, b.Duration)
+			}
+		}
+	}
+}
+
+func (c *foldCheck) audits() {
+	if !c.kinds[agentevents.KindAuditChecked] {
+		return
+	}
+	c.equal("audits", len(c.was.Audits), len(c.now.Audits))
+	for i := range min(len(c.was.Audits), len(c.now.Audits)) {
+		if c.carries(agentevents.KindAuditChecked, "/payload/result") {
+			c.equal("result of an audit", c.was.Audits[i].Result, c.now.Audits[i].Result)
+		}
+		if c.carries(agentevents.KindAuditChecked, "/payload/checkpointId") {
+			c.equal("checkpoint of an audit", c.was.Audits[i].CheckpointID, c.now.Audits[i].CheckpointID)
 		}
 	}
 }

@@ -86,7 +86,7 @@ type foreignDecoder struct{ plainDecoder }
 func (d foreignDecoder) Decode(dst []agentevents.Event, line []byte) ([]agentevents.Event, error) {
 	out, err := d.plainDecoder.Decode(dst, []byte(strings.Replace(string(line), toy, native, 1)))
 	if err == nil && out[len(out)-1].Extra("what") != "" {
-		return dst, fmt.Errorf("what is there twice")
+		return dst, fmt.Errorf("a member is there twice")
 	}
 	return out, err
 }

@@ -61,7 +61,7 @@ func TestClearedFields(t *testing.T) {
 
 // If the line had two spellings of a field, and the field is cleared, it does not get
 // the second value.
-func TestClearedFieldsSaidTwice(t *testing.T) {
+func TestClearedFieldsWithTwoSpellings(t *testing.T) {
 	for _, c := range []struct {
 		typ, payload string
 		clear        func(p agentevents.Payload)

@@ -132,7 +132,7 @@ func TestSnapshotStatuses(t *testing.T) {
 			s.Run.RunID = run
 			f, err := agentevents.ResumeFold(s.Run, agentevents.FoldOptions{})
 			require.NoError(t, err)
-			require.Equal(t, c.back, f.Snapshot().Status, "what the fold derives")
+			require.Equal(t, c.back, f.Snapshot().Status, "the status that the fold derives")
 		}
 	}
 	s, err := ParseSnapshot([]byte(`{"status":"complete","nodeStatus":{"a":"failed","b":"pending"},"edgeStatus":{"e":"skipped","f":"pending","g":"later"}}`))

@@ -23,115 +23,134 @@ type drawnQuestion struct {
 // the published contract has, and the questions in their order. Each question of a node
 // comes after the answer of the one before, unless suspensions tell them apart.
 func drawQuestions(r *rand.Rand) (log string, asked []*drawnQuestion) {
-	var lines []string
-	say := func(node, typ, payload string, args ...any) {
-		n := len(lines)
-		envelope := ""
-		if node != "" {
-			envelope = `"nodeId":"` + node + `",`
-		}
-		lines = append(lines, fmt.Sprintf(`{"eventId":"e%d","runId":"r",%s"type":"%s","payload":%s,"timestamp":"2026-05-19T10:00:00.%03dZ","sequence":%d}`,
-			n, envelope, typ, fmt.Sprintf(payload, args...), n%1000, n))
-	}
-	coin := func() bool { return r.IntN(2) == 0 }
-	shuffled := func(steps ...func()) {
-		r.Shuffle(len(steps), func(i, j int) { steps[i], steps[j] = steps[j], steps[i] })
-		for _, step := range steps {
-			step()
-		}
-	}
-	parallel := r.IntN(3) == 0 // a node may ask a second question before the first one is answered
-	open := map[string]bool{}
-	var waiting []*drawnQuestion
-	ask := func() {
-		q := &drawnQuestion{node: fmt.Sprint("n", r.IntN(3)), kind: kindApproval, key: fmt.Sprint("k", len(asked)), id: fmt.Sprint("i", len(asked))}
-		if coin() {
-			q.kind = kindClarification
-		}
-		if open[q.node] && !parallel {
-			return
-		}
-		open[q.node] = true
-		data, older := `{"artifactId":"a","artifactType":"t","title":"T","actions":["accept"]}`, `"artifactId":"a","artifactType":"t","actions":["accept"]`
-		if q.kind == kindClarification {
-			data = `{"questions":[{"id":"q","question":"?"}]}`
-			older = data[1 : len(data)-1]
-		}
-		suspend := func() {
-			say(q.node, "node.suspended", `{"nodeId":%q,"interruptId":%q,"kind":%q,"key":%q}`, q.node, q.id, q.kind, q.key)
-		}
-		published := func() { say(q.node, "interrupt.requested", `{"kind":%q,"key":%q,"data":%s}`, q.kind, q.key, data) }
-		twin := func() { say(q.node, q.kind+".requested", `{"nodeId":%q,%s,"interruptId":%q}`, q.node, older, q.id) }
-		switch {
-		case parallel:
-			suspend()
-			published()
-		case coin():
-			shuffled(suspend, published)
-		case coin():
-			shuffled(suspend, published, twin)
-		case coin():
-			shuffled(published, twin)
-		case coin():
-			twin()
-		default:
-			published()
-		}
-		asked, waiting = append(asked, q), append(waiting, q)
-	}
-	answer := func() {
-		i := r.IntN(len(waiting))
-		q := waiting[i]
-		waiting = append(waiting[:i], waiting[i+1:]...)
-		open[q.node] = false
-		for _, other := range waiting {
-			open[other.node] = true
-		}
-		kind := ""
-		if coin() {
-			kind = `"kind":"` + q.kind + `",`
-		}
-		if q.kind == kindClarification {
-			q.answer = fmt.Sprint("answer to ", q.key)
-			published := func() {
-				say(q.node, "interrupt.resolved", `{"nodeId":%q,"interruptId":%q,%s"resumeValue":{"q":%q}}`, q.node, q.id, kind, q.answer)
-			}
-			older := func() { say(q.node, "clarification.resolved", `{"nodeId":%q,"answers":{"q":%q}}`, q.node, q.answer) }
-			switch {
-			case parallel || coin():
-				published()
-			case coin():
-				older()
-			default:
-				shuffled(published, older)
-			}
-			return
-		}
-		words := []string{"accept", "edit-accept", "reject", "refine", "timeout"}
-		n := r.IntN(len(words))
-		q.answer = []string{"granted", "granted", "rejected", "rejected", "rejected"}[n]
-		steps := []func(){
-			func() {
-				say(q.node, "interrupt.resolved", `{"nodeId":%q,"interruptId":%q,%s"resumeValue":{"action":%q}}`, q.node, q.id, kind, words[n])
-			},
-			func() { say(q.node, "approval.received", `{"nodeId":%q,"action":%q}`, q.node, words[n]) },
-			func() { say("", "approval."+q.answer, `{"gateId":%q,"principal":"ada"}`, q.node) },
-		}
-		if parallel {
-			steps[0]()
-			return
-		}
-		r.Shuffle(len(steps), func(i, j int) { steps[i], steps[j] = steps[j], steps[i] })
-		shuffled(steps[:1+r.IntN(len(steps))]...)
-	}
-	for range 4 + r.IntN(12) {
-		if len(waiting) == 0 || coin() {
-			ask()
+	d := questionDrawer{Rand: r, parallel: r.IntN(3) == 0, open: map[string]bool{}}
+	for range 4 + d.IntN(12) {
+		if len(d.waiting) == 0 || d.coin() {
+			d.ask()
 		} else {
-			answer()
+			d.answer()
 		}
 	}
-	return strings.Join(lines, "\n") + "\n", asked
+	return strings.Join(d.lines, "\n") + "\n", d.asked
+}
+
+type questionDrawer struct {
+	*rand.Rand
+	parallel       bool // a node may ask a second question before the first one is answered
+	open           map[string]bool
+	lines          []string
+	asked, waiting []*drawnQuestion
+}
+
+func (d *questionDrawer) say(node, typ, payload string, args ...any) {
+	n := len(d.lines)
+	envelope := ""
+	if node != "" {
+		envelope = `"nodeId":"` + node + `",`
+	}
+	d.lines = append(d.lines, fmt.Sprintf(`{"eventId":"e%d","runId":"r",%s"type":"%s","payload":%s,`+
+		`"timestamp":"2026-05-19T10:00:00.%03dZ","sequence":%d}`,
+		n, envelope, typ, fmt.Sprintf(payload, args...), n%1000, n))
+}
+
+func (d *questionDrawer) coin() bool { return d.IntN(2) == 0 }
+
+func (d *questionDrawer) shuffled(steps ...func()) {
+	d.Shuffle(len(steps), func(i, j int) { steps[i], steps[j] = steps[j], steps[i] })
+	for _, step := range steps {
+		step()
+	}
+}
+
+func (d *questionDrawer) ask() {
+	q := &drawnQuestion{node: fmt.Sprint("n", d.IntN(3)), kind: kindApproval, key: fmt.Sprint("k", len(d.asked)),
+		id: fmt.Sprint("i", len(d.asked))}
+	if d.coin() {
+		q.kind = kindClarification
+	}
+	if d.open[q.node] && !d.parallel {
+		return
+	}
+	d.open[q.node] = true
+	data, older := `{"artifactId":"a","artifactType":"t","title":"T","actions":["accept"]}`,
+		`"artifactId":"a","artifactType":"t","actions":["accept"]`
+	if q.kind == kindClarification {
+		data = `{"questions":[{"id":"q","question":"?"}]}`
+		older = data[1 : len(data)-1]
+	}
+	suspend := func() {
+		d.say(q.node, "node.suspended", `{"nodeId":%q,"interruptId":%q,"kind":%q,"key":%q}`, q.node, q.id, q.kind,
+			q.key)
+	}
+	published := func() { d.say(q.node, "interrupt.requested", `{"kind":%q,"key":%q,"data":%s}`, q.kind, q.key, data) }
+	twin := func() { d.say(q.node, q.kind+".requested", `{"nodeId":%q,%s,"interruptId":%q}`, q.node, older, q.id) }
+	switch {
+	case d.parallel:
+		suspend()
+		published()
+	case d.coin():
+		d.shuffled(suspend, published)
+	case d.coin():
+		d.shuffled(suspend, published, twin)
+	case d.coin():
+		d.shuffled(published, twin)
+	case d.coin():
+		twin()
+	default:
+		published()
+	}
+	d.asked, d.waiting = append(d.asked, q), append(d.waiting, q)
+}
+
+func (d *questionDrawer) answer() {
+	i := d.IntN(len(d.waiting))
+	q := d.waiting[i]
+	d.waiting = append(d.waiting[:i], d.waiting[i+1:]...)
+	d.open[q.node] = false
+	for _, other := range d.waiting {
+		d.open[other.node] = true
+	}
+	kind := ""
+	if d.coin() {
+		kind = `"kind":"` + q.kind + `",`
+	}
+	if q.kind == kindClarification {
+		q.answer = fmt.Sprint("answer to ", q.key)
+		published := func() {
+			d.say(q.node, "interrupt.resolved", `{"nodeId":%q,"interruptId":%q,%s"resumeValue":{"q":%q}}`, q.node,
+				q.id, kind, q.answer)
+		}
+		older := func() {
+			d.say(q.node, "clarification.resolved", `{"nodeId":%q,"answers":{"q":%q}}`, q.node,
+				q.answer)
+		}
+		switch {
+		case d.parallel || d.coin():
+			published()
+		case d.coin():
+			older()
+		default:
+			d.shuffled(published, older)
+		}
+		return
+	}
+	words := []string{"accept", "edit-accept", "reject", "refine", "timeout"}
+	n := d.IntN(len(words))
+	q.answer = []string{"granted", "granted", "rejected", "rejected", "rejected"}[n]
+	steps := []func(){
+		func() {
+			d.say(q.node, "interrupt.resolved", `{"nodeId":%q,"interruptId":%q,%s"resumeValue":{"action":%q}}`,
+				q.node, q.id, kind, words[n])
+		},
+		func() { d.say(q.node, "approval.received", `{"nodeId":%q,"action":%q}`, q.node, words[n]) },
+		func() { d.say("", "approval."+q.answer, `{"gateId":%q,"principal":"ada"}`, q.node) },
+	}
+	if d.parallel {
+		steps[0]()
+		return
+	}
+	d.Shuffle(len(steps), func(i, j int) { steps[i], steps[j] = steps[j], steps[i] })
+	d.shuffled(steps[:1+d.IntN(len(steps))]...)
 }
 
 // Each question of a drawn log is one record, and has the answer that its lines give and no

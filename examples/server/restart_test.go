@@ -161,19 +161,24 @@ func TestRestart(t *testing.T) {
 			}
 			require.GreaterOrEqual(t, restarts, lives-1, "each life but the first goes on with a run at least")
 
-			recorded := map[string]string{}
-			file, err := os.Open(path)
-			require.NoError(t, err)
-			defer file.Close()
-			for _, ev := range eventtest.ReadLog(t, file, ae.ReaderOptions{}).Events() {
-				recorded[fmt.Sprint(ev.RunID, ev.Sequence)] = ev.ID
-			}
-			for _, o := range observers {
-				for _, ev := range o.events {
-					require.Equal(t, ev.ID, recorded[fmt.Sprint(ev.RunID, ev.Sequence)])
-				}
-			}
+			requireRecorded(t, path, observers)
 		})
+	}
+}
+
+// requireRecorded checks that the log has every event that the observers got.
+func requireRecorded(t *testing.T, path string, observers []*observer) {
+	recorded := map[string]string{}
+	file, err := os.Open(path)
+	require.NoError(t, err)
+	defer file.Close()
+	for _, ev := range eventtest.ReadLog(t, file, ae.ReaderOptions{}).Events() {
+		recorded[fmt.Sprint(ev.RunID, ev.Sequence)] = ev.ID
+	}
+	for _, o := range observers {
+		for _, ev := range o.events {
+			require.Equal(t, ev.ID, recorded[fmt.Sprint(ev.RunID, ev.Sequence)])
+		}
 	}
 }
 

@@ -37,7 +37,8 @@ func Pointer(text string, offset int) string {
 		}
 
 		// Each case decides where the token at i ends, whether it may stand here, and what the path
-		// and the state are past it. Before the end it is the path of the token.
+		// and the state are past it. Before the end it is the path of the token. The cases share these
+		// variables, so they are one function.
 		c := text[i]
 		switch {
 		case c == '}' && top != nil && !top.array && (state == name || state == comma),

@@ -133,58 +133,64 @@ func TestTypesOfEnds(t *testing.T) {
 		end := &subject{domain: "session."}
 		draw(end)
 		line("root", "user", end.typ, `{}`)
-
-		log := text.String()
-		events := readWiki(t, log)
-		s, details := foldWiki(events)
-		unknown := map[string]int{}
-		for _, x := range append(all, end) {
-			if x.typ == "" {
-				continue
-			}
-			decoded := map[string]bool{"tool.call.": true, "agent.": true, "session.": true, "approval.": true, "handoff.": x.grants}[x.domain]
-			if !x.ends() || !decoded {
-				unknown["multiagent:"+x.typ]++
-			}
-		}
-		got := map[string]int{}
-		for kind, n := range s.Unknown {
-			got["multiagent:"+strings.TrimPrefix(kind, "multiagent:")] += n
-		}
-		require.Equal(t, unknown, got, log)
-		for _, x := range all {
-			x.check(t, s, log)
-		}
-		if end.ends() {
-			require.Equal(t, end.word, s.SessionStatus, log)
-			require.Equal(t, map[int]agentevents.RunStatus{
-				well: agentevents.RunStatusCompleted, badly: agentevents.RunStatusFailed, refusedEnd: agentevents.RunStatusFailed, stopped: agentevents.RunStatusCancelled,
-			}[end.how], s.Status, log)
-		} else {
-			require.True(t, s.SessionEndedAt.IsZero(), log)
-		}
-		var b strings.Builder
-		require.NoError(t, tree.Write(&b, s, tree.Options{Details: details}))
-		for typ := range unknown { // an end is told on the line of its subject, by the last word of its type
-			typ = strings.TrimPrefix(typ, "multiagent:")
-			if slices.ContainsFunc(all, func(x *subject) bool { return x.typ == typ && x.ends() }) {
-				if typ = typ[strings.LastIndexByte(typ, '.')+1:]; strings.EqualFold(typ, "error") {
-					typ = "failed"
-				}
-			}
-			require.Contains(t, b.String(), typ, log)
-		}
-
-		var again []byte
-		enc := multiagent.NewEncoder(multiagent.EncoderOptions{})
-		for i := range events {
-			var err error
-			again, err = enc.Append(again, events[i])
-			require.NoError(t, err, log)
-		}
-		back, _ := foldWiki(readWiki(t, string(again)))
-		require.Equal(t, string(s.AppendJSON(nil)), string(back.AppendJSON(nil)), "%s\n%s", log, again)
+		requireTypesOfEnds(t, text.String(), all, end)
 	}
+}
+
+// requireTypesOfEnds checks the snapshot and the tree of a log, and that it is written without a loss.
+func requireTypesOfEnds(t *testing.T, log string, all []*subject, end *subject) {
+	t.Helper()
+	events := readWiki(t, log)
+	s, details := foldWiki(events)
+	unknown := map[string]int{}
+	for _, x := range append(all, end) {
+		if x.typ == "" {
+			continue
+		}
+		decoded := map[string]bool{"tool.call.": true, "agent.": true, "session.": true, "approval.": true,
+			"handoff.": x.grants}[x.domain]
+		if !x.ends() || !decoded {
+			unknown["multiagent:"+x.typ]++
+		}
+	}
+	got := map[string]int{}
+	for kind, n := range s.Unknown {
+		got["multiagent:"+strings.TrimPrefix(kind, "multiagent:")] += n
+	}
+	require.Equal(t, unknown, got, log)
+	for _, x := range all {
+		x.check(t, s, log)
+	}
+	if end.ends() {
+		require.Equal(t, end.word, s.SessionStatus, log)
+		require.Equal(t, map[int]agentevents.RunStatus{
+			well: agentevents.RunStatusCompleted, badly: agentevents.RunStatusFailed,
+			refusedEnd: agentevents.RunStatusFailed, stopped: agentevents.RunStatusCancelled,
+		}[end.how], s.Status, log)
+	} else {
+		require.True(t, s.SessionEndedAt.IsZero(), log)
+	}
+	var b strings.Builder
+	require.NoError(t, tree.Write(&b, s, tree.Options{Details: details}))
+	for typ := range unknown { // an end is told on the line of its subject, by the last word of its type
+		typ = strings.TrimPrefix(typ, "multiagent:")
+		if slices.ContainsFunc(all, func(x *subject) bool { return x.typ == typ && x.ends() }) {
+			if typ = typ[strings.LastIndexByte(typ, '.')+1:]; strings.EqualFold(typ, "error") {
+				typ = "failed"
+			}
+		}
+		require.Contains(t, b.String(), typ, log)
+	}
+
+	var again []byte
+	enc := multiagent.NewEncoder(multiagent.EncoderOptions{})
+	for i := range events {
+		var err error
+		again, err = enc.Append(again, events[i])
+		require.NoError(t, err, log)
+	}
+	back, _ := foldWiki(readWiki(t, string(again)))
+	require.Equal(t, string(s.AppendJSON(nil)), string(back.AppendJSON(nil)), "%s\n%s", log, again)
 }
 
 // foldWiki folds the events of a drawn log.

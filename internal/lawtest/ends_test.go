@@ -98,11 +98,7 @@ func TestWordsOfEnds(t *testing.T) {
 	}
 	for range effort.Of(50, 300, 5000) {
 		var l wikiLog
-		type wanted struct {
-			status agentevents.RunStatus
-			line   string
-		}
-		want := map[string]wanted{}
+		want := map[string]wantedRun{}
 		won, lost, open := 0, 0, 0
 		calls := [6]int{}
 		for r := range 1 + rng.IntN(5) {
@@ -159,18 +155,7 @@ func TestWordsOfEnds(t *testing.T) {
 				end, last = fmt.Sprintf(`{"status":%q}`, word), how
 			}
 			l.line(run, "orchestrator", "session.completed", end, stamp(l.n))
-			switch how {
-			case well:
-				want[run] = wanted{agentevents.RunStatusCompleted, "run " + run + " ✓ completed"}
-			case badly, refusedEnd:
-				want[run] = wanted{agentevents.RunStatusFailed, "run " + run + " ✗ failed"}
-			case stopped:
-				want[run] = wanted{agentevents.RunStatusCancelled, "run " + run + " ✗ cancelled"}
-			case inPart:
-				want[run] = wanted{agentevents.RunStatusEnded, "run " + run + " ! " + word}
-			default:
-				want[run] = wanted{agentevents.RunStatusEnded, "run " + run + " " + word}
-			}
+			want[run] = wantedOf(run, how, word)
 			switch {
 			case how == well && last == well:
 				won++
@@ -193,6 +178,27 @@ func TestWordsOfEnds(t *testing.T) {
 		require.Equal(t, open, report.Undecided, log)
 		require.Equal(t, [4]int{calls[well] + calls[badly], calls[badly], calls[refusedEnd], calls[stopped] + calls[inPart] + calls[nobodyKnows]},
 			[4]int{report.ToolCalls.Returned, report.ToolCalls.Failed, report.ToolCalls.Refused, report.ToolCalls.Undecided}, log)
+	}
+}
+
+type wantedRun struct {
+	status agentevents.RunStatus
+	line   string // of the tree
+}
+
+// wantedOf returns the status and line of a run by the meaning of its end.
+func wantedOf(run string, how int, word string) wantedRun {
+	switch how {
+	case well:
+		return wantedRun{agentevents.RunStatusCompleted, "run " + run + " ✓ completed"}
+	case badly, refusedEnd:
+		return wantedRun{agentevents.RunStatusFailed, "run " + run + " ✗ failed"}
+	case stopped:
+		return wantedRun{agentevents.RunStatusCancelled, "run " + run + " ✗ cancelled"}
+	case inPart:
+		return wantedRun{agentevents.RunStatusEnded, "run " + run + " ! " + word}
+	default:
+		return wantedRun{agentevents.RunStatusEnded, "run " + run + " " + word}
 	}
 }
 

@@ -147,51 +147,6 @@ func (r *manyRun) byAgents() agentevents.RunStatus {
 // drawWiki draws a session of runs: of workflows with phases, of agents with attempts, or of calls
 // alone.
 func drawWiki(m *many) {
-	add := func(run, kind, span, parent, actor string, payload map[string]any) {
-		line := map[string]any{
-			"id": fmt.Sprint("w", m.line), "traceId": "t", "spanId": span, "sessionId": "s", "runId": run, "actor": actor, "type": kind,
-			"payload": payload, "timestamp": fmt.Sprintf("2026-08-03T07:%02d:%02d.000Z", m.line/60, m.line%60), "schemaVersion": "1.0",
-		}
-		if parent != "" {
-			line["parentSpanId"] = parent
-		}
-		m.write(line)
-	}
-	work := func(run, name, flow, phase, parent string) (lines strand) {
-		a, span := m.try(run, name, name), m.fresh("span")
-		a.flow, a.phase, a.tokens = flow, phase, int64(m.IntN(50)+1)
-		of := func(payload map[string]any) map[string]any {
-			if flow != "" {
-				payload["workflowId"], payload["phase"] = flow, phase
-			}
-			return payload
-		}
-		lines = append(lines, func() {
-			add(run, "agent.spawned", span, parent, "lead", of(map[string]any{"agentTask": a.task, "agentId": name}))
-		})
-		for range m.IntN(3) {
-			tool, failed := m.tool(a)
-			call, in := m.fresh("call"), m.fresh("span")
-			lines = append(lines,
-				func() {
-					add(run, "tool.call.started", in, span, name, map[string]any{"callId": call, "toolName": tool})
-				},
-				func() {
-					payload := map[string]any{"callId": call, "output": 1}
-					if failed {
-						payload["error"] = "broke"
-					}
-					add(run, "tool.call.completed", in, "", name, payload)
-				})
-		}
-		return append(lines, func() {
-			payload := of(map[string]any{"agentId": name, "tokens": a.tokens})
-			if a.failed {
-				payload["error"] = "lost " + a.task
-			}
-			add(run, "agent.completed", span, "", "lead", payload)
-		})
-	}
 	var strands []strand
 	var runs []string
 	for range m.IntN(3) + 1 {
@@ -202,57 +157,14 @@ func drawWiki(m *many) {
 		case 0:
 			r.status = agentevents.RunStatusCompleted
 			for range m.IntN(3) + 1 {
-				id := m.fresh("flow")
-				f := &flow{finalized: m.chance(85), tokens: int64(m.IntN(500) + 1)}
-				r.flows[id] = f
-				lines := strand{func() {
-					add(run, "workflow.created", "top", "", "lead", map[string]any{"workflowId": id, "script": "x", "phases": []string{"same"}, "estimatedTokens": 1})
-				}}
-				names := []string{m.fresh("agent"), m.fresh("agent")}
-				for _, phase := range []string{"same", m.fresh("phase")}[:m.IntN(2)+1] {
-					span := m.fresh("span")
-					lines = append(lines, func() {
-						add(run, "workflow.phase.started", span, "", "lead", map[string]any{"workflowId": id, "phase": phase, "inputCount": 1})
-					})
-					twin := ""
-					if m.chance(30) { // a passage through the same phase at once
-						twin = m.fresh("span")
-						lines = append(lines, func() {
-							add(run, "workflow.phase.started", twin, "", "lead", map[string]any{"workflowId": id, "phase": phase, "inputCount": 2})
-						})
-					}
-					for range m.IntN(3) {
-						in := span
-						if twin != "" && m.chance(50) {
-							in = twin
-						}
-						lines = append(lines, work(run, names[m.IntN(2)], id, phase, in)...)
-						m.tries[len(m.tries)-1].second = in == twin
-					}
-					if twin != "" {
-						lines = append(lines, func() {
-							add(run, "workflow.phase.completed", twin, "", "lead", map[string]any{"workflowId": id, "phase": phase, "outputCount": 7, "tokens": 1})
-						})
-					}
-					lines = append(lines, func() {
-						add(run, "workflow.phase.completed", span, "", "lead", map[string]any{"workflowId": id, "phase": phase, "outputCount": 1, "tokens": 1})
-					})
-				}
-				if f.finalized {
-					lines = append(lines, func() {
-						add(run, "workflow.finalized", "top", "", "lead", map[string]any{"workflowId": id, "totalTokens": f.tokens, "totalAgents": 1, "durationMs": 5})
-					})
-				} else {
-					r.status = agentevents.RunStatusRunning
-				}
-				strands = append(strands, lines)
+				strands = append(strands, m.wikiFlow(r, run))
 			}
 		case 1:
 			for range m.IntN(2) + 1 {
 				name := m.fresh("agent")
 				var lines strand
 				for range m.IntN(3) + 1 {
-					lines = append(lines, work(run, name, "", "", "")...)
+					lines = append(lines, m.wikiWork(run, name, "", "", "")...)
 				}
 				strands = append(strands, lines)
 			}
@@ -260,20 +172,124 @@ func drawWiki(m *many) {
 		default:
 			r.status, r.others = agentevents.RunStatusRunning, 1
 			strands = append(strands, strand{func() {
-				add(run, "agent.message.created", "top", "", "Talker", map[string]any{"content": "hello"})
+				m.wikiLine(run, "agent.message.created", "top", "", "Talker", map[string]any{"content": "hello"})
 			}})
 		}
 	}
 	m.mix(strands)
 	if m.chance(70) {
 		last := runs[m.IntN(len(runs))]
-		add(last, "session.completed", "top", "", "lead", map[string]any{"status": "completed"})
+		m.wikiLine(last, "session.completed", "top", "", "lead", map[string]any{"status": "completed"})
 		for _, id := range runs {
 			if r := m.run(id); id == last || r.status == agentevents.RunStatusRunning {
 				r.status = agentevents.RunStatusCompleted
 			}
 		}
 	}
+}
+
+func (m *many) wikiLine(run, kind, span, parent, actor string, payload map[string]any) {
+	line := map[string]any{
+		"id": fmt.Sprint("w", m.line), "traceId": "t", "spanId": span, "sessionId": "s", "runId": run, "actor": actor,
+		"type":    kind,
+		"payload": payload, "timestamp": fmt.Sprintf("2026-08-03T07:%02d:%02d.000Z", m.line/60, m.line%60),
+		"schemaVersion": "1.0",
+	}
+	if parent != "" {
+		line["parentSpanId"] = parent
+	}
+	m.write(line)
+}
+
+// wikiWork returns the lines of an attempt of an agent, with its calls.
+func (m *many) wikiWork(run, name, flow, phase, parent string) (lines strand) {
+	a, span := m.try(run, name, name), m.fresh("span")
+	a.flow, a.phase, a.tokens = flow, phase, int64(m.IntN(50)+1)
+	of := func(payload map[string]any) map[string]any {
+		if flow != "" {
+			payload["workflowId"], payload["phase"] = flow, phase
+		}
+		return payload
+	}
+	lines = append(lines, func() {
+		m.wikiLine(run, "agent.spawned", span, parent, "lead", of(map[string]any{"agentTask": a.task, "agentId": name}))
+	})
+	for range m.IntN(3) {
+		tool, failed := m.tool(a)
+		call, in := m.fresh("call"), m.fresh("span")
+		lines = append(lines,
+			func() {
+				m.wikiLine(run, "tool.call.started", in, span, name, map[string]any{"callId": call, "toolName": tool})
+			},
+			func() {
+				payload := map[string]any{"callId": call, "output": 1}
+				if failed {
+					payload["error"] = "broke"
+				}
+				m.wikiLine(run, "tool.call.completed", in, "", name, payload)
+			})
+	}
+	return append(lines, func() {
+		payload := of(map[string]any{"agentId": name, "tokens": a.tokens})
+		if a.failed {
+			payload["error"] = "lost " + a.task
+		}
+		m.wikiLine(run, "agent.completed", span, "", "lead", payload)
+	})
+}
+
+// wikiFlow returns the lines of a workflow. The run goes on if the workflow is not finalized.
+func (m *many) wikiFlow(r *manyRun, run string) strand {
+	id := m.fresh("flow")
+	f := &flow{finalized: m.chance(85), tokens: int64(m.IntN(500) + 1)}
+	r.flows[id] = f
+	lines := strand{func() {
+		m.wikiLine(run, "workflow.created", "top", "", "lead", map[string]any{"workflowId": id, "script": "x",
+			"phases": []string{"same"}, "estimatedTokens": 1})
+	}}
+	names := []string{m.fresh("agent"), m.fresh("agent")}
+	for _, phase := range []string{"same", m.fresh("phase")}[:m.IntN(2)+1] {
+		span := m.fresh("span")
+		lines = append(lines, func() {
+			m.wikiLine(run, "workflow.phase.started", span, "", "lead", map[string]any{"workflowId": id,
+				"phase": phase, "inputCount": 1})
+		})
+		twin := ""
+		if m.chance(30) { // a passage through the same phase at once
+			twin = m.fresh("span")
+			lines = append(lines, func() {
+				m.wikiLine(run, "workflow.phase.started", twin, "", "lead", map[string]any{"workflowId": id,
+					"phase": phase, "inputCount": 2})
+			})
+		}
+		for range m.IntN(3) {
+			in := span
+			if twin != "" && m.chance(50) {
+				in = twin
+			}
+			lines = append(lines, m.wikiWork(run, names[m.IntN(2)], id, phase, in)...)
+			m.tries[len(m.tries)-1].second = in == twin
+		}
+		if twin != "" {
+			lines = append(lines, func() {
+				m.wikiLine(run, "workflow.phase.completed", twin, "", "lead", map[string]any{"workflowId": id,
+					"phase": phase, "outputCount": 7, "tokens": 1})
+			})
+		}
+		lines = append(lines, func() {
+			m.wikiLine(run, "workflow.phase.completed", span, "", "lead", map[string]any{"workflowId": id,
+				"phase": phase, "outputCount": 1, "tokens": 1})
+		})
+	}
+	if f.finalized {
+		lines = append(lines, func() {
+			m.wikiLine(run, "workflow.finalized", "top", "", "lead", map[string]any{"workflowId": id,
+				"totalTokens": f.tokens, "totalAgents": 1, "durationMs": 5})
+		})
+	} else {
+		r.status = agentevents.RunStatusRunning
+	}
+	return lines
 }
 
 // drawKAOS draws a chat of turns, and sub-agents of few names one after the other and at once.

@@ -318,7 +318,7 @@ func TestDerivedHoldsOnceAStartHasNamedIt(t *testing.T) {
 }
 
 // Errors name the run, the event, and the legal alternatives.
-func TestErrorsOfRuntimesSayWhatIsLegal(t *testing.T) {
+func TestErrorsOfRuntimesNameLegalValues(t *testing.T) {
 	ctx := t.Context()
 	em, err := ae.NewEmitter(ae.EmitterOptions{})
 	require.NoError(t, err)

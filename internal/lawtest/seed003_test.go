@@ -19,7 +19,8 @@ import (
 
 // The resume specification, sections 1 and 4 to 7: a workflow is cut off in the middle of its
 // second node, goes on in another process, is commanded and is played back. Each subtest is
-// a requirement of the specification, or a few that belong together.
+// a requirement of the specification, or a few that belong together. Each goes on with the run of those
+// before it, so they are one function.
 func TestSeed003(t *testing.T) {
 	ctx := t.Context()
 	emitter := func(store runstore.Store) *ae.Emitter {
@@ -72,7 +73,7 @@ func TestSeed003(t *testing.T) {
 
 	// The second process.
 	var plan *resume.Plan
-	t.Run("5.1 the snapshot is loaded, the state restored, and what was running is known", func(t *testing.T) {
+	t.Run("5.1 the snapshot is loaded, the state restored, and the running nodes are known", func(t *testing.T) {
 		r, err := runstore.Restore(ctx, store, "run-1", ae.FoldOptions{})
 		require.NoError(t, err)
 		require.Equal(t, map[string]ae.NodeStatus{
@@ -94,7 +95,7 @@ func TestSeed003(t *testing.T) {
 	receipt, err := plan.Apply(ctx, run)
 	require.NoError(t, err)
 	commands := inbox.New(run, inbox.Options{})
-	t.Run("5.1 the resumption is recorded once, behind the message, and the sequence goes on", func(t *testing.T) {
+	t.Run("5.1 the resumption is recorded once, after the message, and the sequence goes on", func(t *testing.T) {
 		var kinds []ae.Kind
 		for _, e := range load(store, plan.Snapshot.NextSequence) {
 			kinds = append(kinds, e.Event.Kind())

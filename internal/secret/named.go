@@ -16,7 +16,8 @@ const (
 var nameChars = chars("_-.")
 
 // named finds the value after a name and '=' or ':', whatever language the text is written in:
-// members of JSON, also of JSON in strings, headers, assignments, parameters.
+// members of JSON, also of JSON in strings, headers, assignments, parameters. It is one function because
+// it runs for each separator of a text, and later tests use the results of earlier ones.
 func named(s *Scanner, text string, i int, final bool) (region, verdict) {
 	end, k := i, i+1
 	compared := false

@@ -153,7 +153,7 @@ func TestAnAgentThatANodeNames(t *testing.T) {
 	}
 }
 
-func TestRunsThatDoNotSayWhenTheyEnd(t *testing.T) {
+func TestRunsWithoutAnEnd(t *testing.T) {
 	span := func(subject, phase string) *ae.SpanRecorded { return &ae.SpanRecorded{Subject: subject, Phase: phase} }
 	turn := func(n int) *ae.TurnStarted { return &ae.TurnStarted{Turn: ae.Some(n)} }
 	workflow := func(r *recording) {

@@ -308,7 +308,7 @@ func TestSeveralTables(t *testing.T) {
 			}
 		}
 	}
-	require.Equal(t, map[string]int64{"big": 0, "small": 0}, tokens, "the models of all agents have what each model has")
+	require.Equal(t, map[string]int64{"big": 0, "small": 0}, tokens, "the models of all agents have the figures of each model")
 	pair := tables[0].Groups[slices.IndexFunc(tables[0].Groups, func(g Group) bool { return g.Name == "lead" && g.Model == "small" })]
 	require.Equal(t, int64(3), pair.Tokens.Input)
 	require.Equal(t, some(0.5), pair.CostUSD)

@@ -51,7 +51,7 @@ func TestAgentsAndTheirRun(t *testing.T) {
 	}
 	a.Status, a.Outcome = agentevents.StatusFailed, agentevents.OutcomeConverged
 	word, mark := view.Of(s).Status("exec-1", a)
-	require.Equal(t, "failed", word, "whatever its end says")
+	require.Equal(t, "failed", word, "whatever its end states")
 	require.Equal(t, view.Bad, mark)
 }
 

@@ -147,5 +147,5 @@ func TestManyAppendsWithoutCommit(t *testing.T) {
 	}
 	lose(t, db, "r", 0)
 	require.NoError(t, st.Commit(t.Context()))
-	require.Empty(t, load(t, st, "r"), "what is committed is kept on")
+	require.Empty(t, load(t, st, "r"), "committed events are not appended again")
 }

@@ -324,7 +324,7 @@ func TestServerCrash(t *testing.T) {
 	for w, n := range acked {
 		run := fmt.Sprint("r", w)
 		lines := load(t, st, run)
-		require.GreaterOrEqual(t, len(lines), int(n), "%s lost what was acknowledged", run)
+		require.GreaterOrEqual(t, len(lines), int(n), "%s lost acknowledged events", run)
 		for i, e := range events(t, run, len(lines)) {
 			require.Equal(t, e.Line, lines[i])
 		}

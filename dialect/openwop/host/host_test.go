@@ -251,7 +251,7 @@ func TestEscalationWithoutNodeAndLate(t *testing.T) {
 		before := len(log.Events())
 		require.NoError(t, run.Emit(ctx, &agentevents.RunCompleted{}))
 		require.NoError(t, errOf(run.Record(ctx, agentevents.Event{AgentID: "host:a", Marks: agentevents.MarkLate, Payload: unsure})))
-		require.Greater(t, len(log.Events()), before+2, "not refused: emitting fails the test on what is reported")
+		require.Greater(t, len(log.Events()), before+2, "not refused: emitting fails the test on reported violations")
 		for _, ev := range log.Events()[before+1:] {
 			require.True(t, ev.Marks.Has(agentevents.MarkLate), ev.Kind())
 		}

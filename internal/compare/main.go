@@ -5,8 +5,8 @@
 //
 // It runs in the folder of the module, and needs git, node, and the variable AGENTEVENTS_DUCKDB with
 // the folder of a copy of bench/testdata/duckdb in which npm ci was run. It writes a log of 1.3 GB to
-// a temporary folder, and takes some minutes and 3 GB of memory. It exits with 1 if a figure differs from DuckDB's, or a
-// ratio is above its bar.
+// a temporary folder, and takes some minutes and 3 GB of memory. It exits with 1 if a figure
+// differs from DuckDB's, or a ratio is above its bar.
 package main
 
 import (

@@ -173,7 +173,8 @@ func moment(t time.Time) *time.Time {
 
 // The statements that add events to a run, whose parameters are run, expected sequence, next
 // one, terminal, begun, updated, the rows, the ids that earlier rows get and the token of a claim. They add
-// all of them or, if another sequence is expected or another claim was given, none. The transaction does not wait for the disk.
+// all of them or, if another sequence is expected or another claim was given, none. The transaction
+// does not wait for the disk.
 var (
 	lazily = `WITH lazy AS MATERIALIZED (SELECT set_config('synchronous_commit', 'off', true)),
 	` + mine + `,

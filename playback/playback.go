@@ -137,7 +137,8 @@ func (p *Player) mark() {
 // Seek goes to the place before the first event with this sequence or a higher one, forwards or
 // backwards.
 func (p *Player) Seek(sequence uint64) error {
-	to, _ := slices.BinarySearchFunc(p.events, sequence, func(ev agentevents.Event, s uint64) int { return cmp.Compare(ev.Sequence, s) })
+	to, _ := slices.BinarySearchFunc(p.events, sequence,
+		func(ev agentevents.Event, s uint64) int { return cmp.Compare(ev.Sequence, s) })
 	if to < p.next {
 		if err := p.back(to); err != nil {
 			return err

@@ -42,7 +42,8 @@ A log of several runs needs --run.`,
 			var d drawing
 			l.flags(fs)
 			fs.Float64Var(&p.timing.Speed, "speed", 1, "play `N` times as fast; default 1, 0 does not wait")
-			fs.DurationVar(&p.timing.MaxWait, "max-wait", 3*time.Second, "wait `DURATION` at most between two events; default 3s, 0 has no bound")
+			fs.DurationVar(&p.timing.MaxWait, "max-wait", 3*time.Second,
+				"wait `DURATION` at most between two events; default 3s, 0 has no bound")
 			var from sequence
 			fs.Var(&from, "from", "begin with the event of sequence `SEQ`")
 			run := fs.String("run", "", "play the run `ID`")
@@ -65,7 +66,8 @@ A log of several runs needs --run.`,
 				}
 				switch {
 				case len(ids) > 1:
-					return usageError(fmt.Sprintf("the log has %d runs: choose one with --run; 'agentevents tree' shows them", len(ids)))
+					return usageError(fmt.Sprintf("the log has %d runs: "+
+						"choose one with --run; 'agentevents tree' shows them", len(ids)))
 				case len(all) == 0 && *run != "":
 					return noRun(*run)
 				case len(all) == 0:

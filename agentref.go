@@ -74,7 +74,8 @@ const (
 	ModelGeneral        ModelClass = "general"        // no specialty
 )
 
-var modelClasses = []ModelClass{ModelReasoning, ModelWriting, ModelCoding, ModelResearch, ModelClassification, ModelGeneral}
+var modelClasses = []ModelClass{ModelReasoning, ModelWriting,
+	ModelCoding, ModelResearch, ModelClassification, ModelGeneral}
 
 func (m ModelClass) known() bool { return slices.Contains(modelClasses, m) }
 

@@ -61,7 +61,8 @@ func checkMin[T ~int | ~int64](name string, v, min T) *fieldError {
 	if v >= min {
 		return nil
 	}
-	return &fieldError{RuleFieldRange, "/" + name, strconv.FormatInt(int64(v), 10) + " is below " + strconv.FormatInt(int64(min), 10)}
+	return &fieldError{RuleFieldRange, "/" + name,
+		strconv.FormatInt(int64(v), 10) + " is below " + strconv.FormatInt(int64(min), 10)}
 }
 
 func checkFinite(name string, v float64) *fieldError {
@@ -111,8 +112,9 @@ func (t *Totals) checkMore() *fieldError {
 	if t.AuditsPassed+t.AuditsFailed <= t.AuditCheckpoints {
 		return nil
 	}
-	return &fieldError{RuleFieldRange, "/auditCheckpoints", "passed " + strconv.Itoa(t.AuditsPassed) + " + failed " + strconv.Itoa(t.AuditsFailed) +
-		" is more than " + strconv.Itoa(t.AuditCheckpoints)}
+	return &fieldError{RuleFieldRange, "/auditCheckpoints",
+		"passed " + strconv.Itoa(t.AuditsPassed) + " + failed " + strconv.Itoa(t.AuditsFailed) +
+			" is more than " + strconv.Itoa(t.AuditCheckpoints)}
 }
 
 // maxPathDepth bounds the names in the path of a patch: the fold builds an
@@ -130,7 +132,8 @@ func (p *StatePatched) checkMore() *fieldError {
 	if p.Value == "" && p.Op != PatchRemove {
 		return checkRequired("value", false)
 	}
-	if jsonwire.Path(p.Path) == "" && p.Op != PatchRemove && !(p.Op == PatchSet && strings.TrimSpace(string(p.Value)) == "null") {
+	if jsonwire.Path(p.Path) == "" && p.Op != PatchRemove &&
+		!(p.Op == PatchSet && strings.TrimSpace(string(p.Value)) == "null") {
 		return checkObject("value", p.Value) // or the state would be lost
 	}
 	return p.checkPath()

@@ -85,7 +85,8 @@ func (s *runState) tell(outer *reentry.Call, done *outcome) {
 		if s.e.opts.OnViolation == nil {
 			s.warn(0, "OnViolation", violation)
 		} else if err := notify(s.e.opts.OnViolation, violation); err != nil {
-			done.reports = append(done.reports, fmt.Errorf("agentevents: EmitterOptions.OnViolation, run %s: %w", jsonwire.Brief(s.m.RunID), err))
+			done.reports = append(done.reports,
+				fmt.Errorf("agentevents: EmitterOptions.OnViolation, run %s: %w", jsonwire.Brief(s.m.RunID), err))
 		}
 	}
 	s.report(done)
@@ -188,7 +189,8 @@ func (s *runState) report(done *outcome) {
 	}
 	for _, err := range done.reports {
 		if perr := notify(s.e.opts.OnError, err); perr != nil {
-			s.e.keepErrors([]error{fmt.Errorf("agentevents: EmitterOptions.OnError, run %s: %w", jsonwire.Brief(s.m.RunID), perr)})
+			s.e.keepErrors([]error{fmt.Errorf("agentevents: EmitterOptions.OnError, run %s: %w",
+				jsonwire.Brief(s.m.RunID), perr)})
 		}
 	}
 }
@@ -243,7 +245,8 @@ func (s *runState) write(c *reentry.Call, ev *Event, head string, done *outcome)
 
 // closedError returns the error of an event that comes too late.
 func (s *runState) closedError(what string, ev *Event) error {
-	return fmt.Errorf("%w: %s of run %s was not recorded, %s is closed", ErrClosed, jsonwire.BriefName(string(ev.Kind())), jsonwire.Brief(s.m.RunID), what)
+	return fmt.Errorf("%w: %s of run %s was not recorded, %s is closed",
+		ErrClosed, jsonwire.BriefName(string(ev.Kind())), jsonwire.Brief(s.m.RunID), what)
 }
 
 // refusals are the numbers of events that were refused.
@@ -277,7 +280,8 @@ func (s *runState) countRefused(agent string) {
 func (s *runState) follow(ctx *reentry.Call, ev *Event, done *outcome, err error) error {
 	events, perr := following(s.e.opts.Follow, *ev)
 	if perr != nil {
-		done.reports = append(done.reports, fmt.Errorf("agentevents: EmitterOptions.Follow, run %s, sequence %d: %w", jsonwire.Brief(ev.RunID), ev.Sequence, perr))
+		done.reports = append(done.reports, fmt.Errorf("agentevents: EmitterOptions.Follow, run %s, sequence %d: %w",
+			jsonwire.Brief(ev.RunID), ev.Sequence, perr))
 	}
 	for i := range events {
 		next, sub := events[i], outcome{}
@@ -291,7 +295,8 @@ func (s *runState) follow(ctx *reentry.Call, ev *Event, done *outcome, err error
 		case sub.recorded: // a sink failed
 			err = errors.Join(err, serr)
 		default:
-			done.reports = append(done.reports, fmt.Errorf("agentevents: EmitterOptions.Follow, run %s, after sequence %d: %w", jsonwire.Brief(ev.RunID), ev.Sequence, serr))
+			done.reports = append(done.reports, fmt.Errorf("agentevents: EmitterOptions.Follow, run %s, after sequence %d: %w",
+				jsonwire.Brief(ev.RunID), ev.Sequence, serr))
 		}
 	}
 	return err
@@ -429,7 +434,8 @@ func (s *runState) admit(ev *Event, sub *subject) error {
 // clean redacts an event. Text that should be JSON becomes JSON on the way. The event may still be
 // refused: a message, or an event that is too long. err concerns held-back text, which is recorded
 // first.
-func (s *runState) clean(ctx *reentry.Call, ev *Event, sub *subject, head string, c *cleaner, done *outcome) (refused, err error) {
+func (s *runState) clean(ctx *reentry.Call, ev *Event, sub *subject,
+	head string, c *cleaner, done *outcome) (refused, err error) {
 	e := s.e
 	c.policy, c.kind = e.redact, sub.payload.kind()
 	c.words = sub.violation != nil
@@ -554,7 +560,8 @@ func (s *runState) close(ctx context.Context) error {
 }
 
 // deliver stamps, applies and delivers an event that the redaction step has seen.
-func (s *runState) deliver(ctx *reentry.Call, ev *Event, sub *subject, head string, c *cleaner, done *outcome) (err error) {
+func (s *runState) deliver(ctx *reentry.Call, ev *Event,
+	sub *subject, head string, c *cleaner, done *outcome) (err error) {
 	e := s.e
 	// Stamp the fields that only an accepted event gets, and apply.
 	ev.Sequence = s.m.NextSequence // streams may have been flushed
@@ -565,7 +572,8 @@ func (s *runState) deliver(ctx *reentry.Call, ev *Event, sub *subject, head stri
 		ev.ID = s.ids.Next(ev.Time)
 	}
 	if c.failed != nil {
-		done.reports = append(done.reports, fmt.Errorf("agentevents: redactor, run %s, sequence %d: %w", jsonwire.Brief(ev.RunID), ev.Sequence, c.failed))
+		done.reports = append(done.reports,
+			fmt.Errorf("agentevents: redactor, run %s, sequence %d: %w", jsonwire.Brief(ev.RunID), ev.Sequence, c.failed))
 	}
 	if sub.violation != nil {
 		sub.violation.EventID, sub.violation.Sequence = ev.ID, ev.Sequence
@@ -585,7 +593,8 @@ func (s *runState) deliver(ctx *reentry.Call, ev *Event, sub *subject, head stri
 	if s.m.TerminalKind != "" {
 		s.end.late.Store(s.late())
 	}
-	done.delivered, done.ended, done.lasting = true, s.m.TerminalKind != "" || s.fenced, done.lasting || !sub.kind.Droppable
+	done.delivered, done.ended = true, s.m.TerminalKind != "" || s.fenced
+	done.lasting = done.lasting || !sub.kind.Droppable
 	if err = s.hand(ctx, ev, sub, head, done, theTracer); err == nil && (e.deltas || !sub.kind.Droppable) {
 		s.end.kept = s.m.NextSequence
 	}

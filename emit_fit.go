@@ -95,8 +95,9 @@ func (s *runState) tooLong(ev *Event, n int) *RuleError {
 	if n <= s.e.opts.MaxLine {
 		return nil
 	}
-	err := &fieldError{RuleLineLength, "", "the line may get " + strconv.Itoa(n) + " bytes without the content that can be cut; at most " +
-		strconv.Itoa(s.e.opts.MaxLine) + " are allowed (EmitterOptions.MaxLine)"}
+	err := &fieldError{RuleLineLength, "",
+		"the line may get " + strconv.Itoa(n) + " bytes without the content that can be cut; at most " +
+			strconv.Itoa(s.e.opts.MaxLine) + " are allowed (EmitterOptions.MaxLine)"}
 	return err.asError(ev)
 }
 

@@ -22,7 +22,8 @@ var (
 	// ErrRunReleased means that the emitter had a run with this id, which ended or was closed. Its
 	// sequences must not begin again: [Emitter.Resume] continues it from a snapshot. A run that has
 	// ended then takes only the events that may follow an end (rule terminal-last).
-	ErrRunReleased = errors.New("agentevents: the run was released: continue a closed run with Emitter.Resume; an ended run takes only events that may follow its end")
+	ErrRunReleased = errors.New("agentevents: the run was released: continue a closed run with Emitter.Resume; " +
+		"an ended run takes only events that may follow its end")
 	// ErrFenced is for sinks: it means that the run cannot go on here, as when another writer has
 	// gone on with it in a store. When the error of a required sink wraps it, the later sinks do
 	// not get the event, and the run is closed. It has no effect in [BestEffort] and [Buffered].
@@ -108,7 +109,8 @@ func (e *SinkError) Error() string {
 	if errors.Is(e.Err, ErrFenced) {
 		what = "not recorded"
 	}
-	return fmt.Sprintf("agentevents: sink %s: run %s, sequence %d (%s): %v", e.Sink, jsonwire.Brief(e.RunID), e.Sequence, what, e.Err)
+	return fmt.Sprintf("agentevents: sink %s: run %s, sequence %d (%s): %v",
+		e.Sink, jsonwire.Brief(e.RunID), e.Sequence, what, e.Err)
 }
 
 // Unwrap returns the cause.
@@ -128,7 +130,8 @@ const codeBudget = "budget_exceeded"
 
 // Error names the budget, its limit and the use.
 func (e *BudgetError) Error() string {
-	return fmt.Sprintf("budget %s exceeded: %v used of %v", jsonwire.Brief(e.Exceeded.Budget), e.Exceeded.Actual, e.Exceeded.Limit)
+	return fmt.Sprintf("budget %s exceeded: %v used of %v",
+		jsonwire.Brief(e.Exceeded.Budget), e.Exceeded.Actual, e.Exceeded.Limit)
 }
 
 // Unwrap returns the program's own error.

@@ -215,7 +215,8 @@ func (e *RuleError) LogValue() slog.Value {
 	if e == nil {
 		return slog.Value{}
 	}
-	attrs := []slog.Attr{slog.String("rule", string(e.Rule)), slog.String("kind", string(e.Kind)), slog.String("run", e.RunID), slog.Uint64("sequence", e.Sequence)}
+	attrs := []slog.Attr{slog.String("rule", string(e.Rule)), slog.String("kind", string(e.Kind)),
+		slog.String("run", e.RunID), slog.Uint64("sequence", e.Sequence)}
 	for _, a := range [...]struct{ name, value string }{
 		{"agent", e.AgentID}, {"event", e.EventID}, {"pointer", e.Pointer}, {"subject", e.Subject}, {"state", e.State}, {"detail", e.Detail},
 	} {

@@ -82,7 +82,8 @@ func (v *view) agentStarted(ev *Event, sub *subject) {
 		return
 	}
 	rec.EndedAt, rec.Duration = time.Time{}, Opt[time.Duration]{}
-	rec.Outcome, rec.EndStatus, rec.EndReason, rec.Error, rec.Result, rec.StructuredOutput, rec.ResultSchema = "", "", "", Opt[ErrorInfo]{}, "", "", ""
+	rec.Outcome, rec.EndStatus, rec.EndReason, rec.Error = "", "", "", Opt[ErrorInfo]{}
+	rec.Result, rec.StructuredOutput, rec.ResultSchema = "", "", ""
 	rec.Totals, rec.NumTurns, rec.ConvergenceScore = Opt[Totals]{}, Opt[int]{}, Opt[float64]{}
 	if p.ProviderSessionID != "" {
 		v.session(ev, rec, p.ProviderSessionID)

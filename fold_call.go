@@ -105,7 +105,8 @@ func requestIn(attributes string) (text string) {
 
 func (v *view) agentReasoned(ev *Event, sub *subject) {
 	if a := sub.agent; a != nil {
-		a.shown.reasoning, a.Resume.reasoningOpen = rewrite(v, a.shown.reasoning, ev.Payload.(*AgentReasoned).Reasoning), false
+		a.shown.reasoning = rewrite(v, a.shown.reasoning, ev.Payload.(*AgentReasoned).Reasoning)
+		a.Resume.reasoningOpen = false
 	}
 }
 
@@ -166,7 +167,8 @@ func (v *view) calledLate(ev *Event, sub *subject, p *ToolCalled, end *earlyEnd,
 				c.AgentID = sub.agent.AgentID
 			}
 			c.Sequence, c.EventID, c.ToolID, c.Step, c.Within = ev.Sequence, v.keepBriefly(ev.ID), t.id, ev.Step, within
-			c.Attempt, c.RetryOf, c.StartedAt, c.Duration, c.ReturnedAt = p.Attempt, v.keepBriefly(p.RetryOf), ev.Time, took, time.Time{}
+			c.Attempt, c.RetryOf = p.Attempt, v.keepBriefly(p.RetryOf)
+			c.StartedAt, c.Duration, c.ReturnedAt = ev.Time, took, time.Time{}
 			break
 		}
 	}
@@ -242,7 +244,8 @@ func (v *view) returned(sub *subject, id string) bool {
 
 // toolReturned closes a call, and reports whether it counts. c is nil when no call was open. A
 // second return of a call that has returned does not count.
-func (v *view) toolReturned(ev *Event, sub *subject, p *ToolReturned, c *ToolCallSnapshot, by *AgentState) (counts bool) {
+func (v *view) toolReturned(ev *Event, sub *subject, p *ToolReturned,
+	c *ToolCallSnapshot, by *AgentState) (counts bool) {
 	refused := p.Status == ToolStatusForbidden || p.Status == ToolStatusRateLimited
 	v.counts(by)
 	if c == nil && !p.OneEvent && !refused && v.returned(sub, p.CallID) {

@@ -14,7 +14,9 @@ import (
 
 func (v *view) agentHandoff(ev *Event, _ *subject) {
 	p := ev.Payload.(*AgentHandoff)
-	v.s.Handoffs = append(v.s.Handoffs, HandoffSnapshot{Sequence: ev.Sequence, From: v.intern(p.From.AgentID), To: v.intern(p.To.AgentID), Reason: v.keep(p.Reason)})
+	v.s.Handoffs = append(v.s.Handoffs, HandoffSnapshot{
+		Sequence: ev.Sequence, From: v.intern(p.From.AgentID), To: v.intern(p.To.AgentID), Reason: v.keep(p.Reason),
+	})
 }
 
 // handoffRequested adds a request. It returns the key with copied texts, and the
@@ -25,7 +27,8 @@ func (v *view) handoffRequested(ev *Event, p *HandoffRequested, key handoffKey, 
 	}
 	h := HandoffSnapshot{
 		Sequence: ev.Sequence, HandoffID: v.keep(p.HandoffID), From: v.intern(p.From.AgentID), To: v.intern(p.To.AgentID),
-		Reason: v.keep(p.Reason), ContextDigest: v.keep(p.ContextDigest), SpanID: v.keep(ev.SpanID), Within: v.intern(within), Open: true,
+		Reason: v.keep(p.Reason), ContextDigest: v.keep(p.ContextDigest),
+		SpanID: v.keep(ev.SpanID), Within: v.intern(within), Open: true,
 	}
 	v.s.Handoffs = append(v.s.Handoffs, h)
 	return newHandoffKey(h.HandoffID, h.From, h.To), len(v.s.Handoffs) - 1
@@ -58,7 +61,8 @@ func (v *view) handoffAccepted(ev *Event, p *HandoffAccepted, within string) {
 		return
 	}
 	v.s.Handoffs = append(v.s.Handoffs, HandoffSnapshot{
-		Sequence: ev.Sequence, HandoffID: v.keep(p.HandoffID), From: v.intern(p.From.AgentID), To: v.intern(p.To.AgentID), Reason: v.keep(p.Reason),
+		Sequence: ev.Sequence, HandoffID: v.keep(p.HandoffID),
+		From: v.intern(p.From.AgentID), To: v.intern(p.To.AgentID), Reason: v.keep(p.Reason),
 		ContextDigest: v.keep(p.ContextDigest), SpanID: v.keep(ev.SpanID), Within: v.intern(within),
 	})
 }
@@ -70,7 +74,8 @@ func (v *view) handoffRequestedLate(at int, end *earlyEnd) int {
 	late := &all[at]
 	for i := range slices.Backward(all[:at]) {
 		h := &all[i]
-		if !h.Open && h.Ended == "" && h.SpanID == end.span && newHandoffKey(h.HandoffID, h.From, h.To) == newHandoffKey(late.HandoffID, late.From, late.To) {
+		if !h.Open && h.Ended == "" && h.SpanID == end.span &&
+			newHandoffKey(h.HandoffID, h.From, h.To) == newHandoffKey(late.HandoffID, late.From, late.To) {
 			*h, v.s.Handoffs = *late, all[:at]
 			return i
 		}
@@ -88,7 +93,9 @@ func (v *view) facts() *FactsSnapshot {
 func (v *view) intentClassified(ev *Event, sub *subject) {
 	p := ev.Payload.(*IntentClassified)
 	f := v.facts()
-	f.Intents = append(f.Intents, IntentSnapshot{Sequence: ev.Sequence, AgentID: v.intern(whose(ev, sub)), Intent: v.intern(p.Intent), Confidence: p.Confidence})
+	f.Intents = append(f.Intents, IntentSnapshot{
+		Sequence: ev.Sequence, AgentID: v.intern(whose(ev, sub)), Intent: v.intern(p.Intent), Confidence: p.Confidence,
+	})
 }
 
 func (v *view) planProposed(ev *Event, sub *subject) {
@@ -111,7 +118,8 @@ func (v *view) turnStarted(ev *Event, sub *subject) {
 
 func (v *view) turn(ev *Event, sub *subject, p *TurnStarted) TurnSnapshot {
 	return TurnSnapshot{
-		Sequence: ev.Sequence, Turn: p.Turn, Name: v.intern(p.Name), AgentID: v.intern(whose(ev, sub)), SpanID: v.keep(ev.SpanID), StartedAt: ev.Time,
+		Sequence: ev.Sequence, Turn: p.Turn, Name: v.intern(p.Name),
+		AgentID: v.intern(whose(ev, sub)), SpanID: v.keep(ev.SpanID), StartedAt: ev.Time,
 		Asked: v.keep(requestIn(string(p.Attributes))),
 	}
 }
@@ -131,7 +139,8 @@ func (v *view) turnStartedLate(ev *Event, sub *subject) {
 		was := *t
 		*t = v.turn(ev, sub, ev.Payload.(*TurnStarted))
 		t.Sequence = min(t.Sequence, was.Sequence) // the place of what came in between is in the turn
-		t.EndSequence, t.EndedAt, t.Duration, t.Error = max(was.EndSequence, ev.Sequence), was.EndedAt, elapsed(was.Duration, t.StartedAt, was.EndedAt), was.Error
+		t.EndSequence, t.EndedAt = max(was.EndSequence, ev.Sequence), was.EndedAt
+		t.Duration, t.Error = elapsed(was.Duration, t.StartedAt, was.EndedAt), was.Error
 		t.Said, t.Text, t.Intent = was.Said, was.Text, was.Intent
 		v.noteTurn(i)
 		return
@@ -191,7 +200,10 @@ func (v *view) turnEnded(ev *Event, sub *subject) {
 	if i, ok := v.openTurn(ev, whose(ev, sub), p.Turn); ok {
 		t = &v.s.Turns[i]
 	} else {
-		t = v.newTurn(TurnSnapshot{Sequence: ev.Sequence, Turn: p.Turn, Name: v.intern(p.Name), AgentID: v.intern(whose(ev, sub)), SpanID: v.keep(ev.SpanID)})
+		t = v.newTurn(TurnSnapshot{
+			Sequence: ev.Sequence, Turn: p.Turn, Name: v.intern(p.Name),
+			AgentID: v.intern(whose(ev, sub)), SpanID: v.keep(ev.SpanID),
+		})
 	}
 	t.EndSequence = ev.Sequence
 	t.EndedAt, t.Duration = ev.Time, elapsed(p.Duration, t.StartedAt, ev.Time)
@@ -210,7 +222,9 @@ func (v *view) turnSummarized(ev *Event, sub *subject) {
 		t = &v.s.Turns[i]
 	} else {
 		// The rules know of no open turn.
-		t = v.newTurn(TurnSnapshot{Sequence: ev.Sequence, AgentID: v.intern(whose(ev, sub)), EndSequence: ev.Sequence, EndedAt: ev.Time})
+		t = v.newTurn(TurnSnapshot{
+			Sequence: ev.Sequence, AgentID: v.intern(whose(ev, sub)), EndSequence: ev.Sequence, EndedAt: ev.Time,
+		})
 	}
 	t.Text, t.Intent = v.keep(p.Text), v.keep(p.Intent)
 }
@@ -247,7 +261,8 @@ func (v *view) stepStartedLate(ev *Event, sub *subject, within string) {
 		*st = v.step(ev, sub)
 		st.Within = within
 		st.Sequence = min(st.Sequence, was.Sequence)
-		st.EndSequence, st.EndedAt, st.Duration, st.Error = max(was.EndSequence, ev.Sequence), was.EndedAt, elapsed(was.Duration, st.StartedAt, was.EndedAt), was.Error
+		st.EndSequence, st.EndedAt = max(was.EndSequence, ev.Sequence), was.EndedAt
+		st.Duration, st.Error = elapsed(was.Duration, st.StartedAt, was.EndedAt), was.Error
 		v.noteStep(i)
 		return
 	}
@@ -277,7 +292,8 @@ func (v *view) openStep(ev *Event, agent string, id string) (int, bool) {
 	if ev.SpanID == "" || ok && v.s.Steps[i].SpanID == ev.SpanID {
 		return i, ok
 	}
-	if at, found := v.steps.LastOpen(stepKey{span: ev.SpanID}, open); found && sameOrUnsaid(v.s.Steps[at].AgentID, agent) && (!ok || v.s.Steps[at].StepID == id) {
+	at, found := v.steps.LastOpen(stepKey{span: ev.SpanID}, open)
+	if found && sameOrUnsaid(v.s.Steps[at].AgentID, agent) && (!ok || v.s.Steps[at].StepID == id) {
 		return at, true
 	}
 	return i, ok
@@ -289,7 +305,9 @@ func (v *view) stepEnded(ev *Event, sub *subject) {
 	if i, ok := v.openStep(ev, whose(ev, sub), p.StepID); ok {
 		st = &v.s.Steps[i]
 	} else {
-		st = v.newStep(StepSnapshot{Sequence: ev.Sequence, StepID: v.intern(p.StepID), AgentID: v.intern(whose(ev, sub)), SpanID: v.keep(ev.SpanID)})
+		st = v.newStep(StepSnapshot{
+			Sequence: ev.Sequence, StepID: v.intern(p.StepID), AgentID: v.intern(whose(ev, sub)), SpanID: v.keep(ev.SpanID),
+		})
 	}
 	st.EndSequence = ev.Sequence
 	st.EndedAt, st.Duration = ev.Time, elapsed(p.Duration, st.StartedAt, ev.Time)
@@ -481,7 +499,8 @@ func (v *view) phaseStarted(ev *Event, key phaseKey, again bool, resumes int) {
 		at, ok = v.openPhase(key, "")
 	}
 	if !ok {
-		v.s.Phases = append(v.s.Phases, PhaseSnapshot{Sequence: ev.Sequence, WorkflowID: key.workflow, Phase: key.phase, Open: true, StartedAt: ev.Time})
+		v.s.Phases = append(v.s.Phases,
+			PhaseSnapshot{Sequence: ev.Sequence, WorkflowID: key.workflow, Phase: key.phase, Open: true, StartedAt: ev.Time})
 	}
 	ph, p := &v.s.Phases[at], ev.Payload.(*PhaseStarted)
 	ph.SpanID, ph.resumes = v.keep(ev.SpanID), resumes
@@ -499,7 +518,8 @@ func (v *view) phaseStartedLate(ev *Event, key phaseKey, end *earlyEnd) {
 	for i := range slices.Backward(v.s.Phases) {
 		ph := &v.s.Phases[i]
 		if ph.WorkflowID == key.workflow && ph.Phase == key.phase && ph.StartedAt.IsZero() && ph.EndedAt.Equal(end.at) {
-			ph.Sequence, ph.StartedAt, ph.SpanID, ph.InputCount = ev.Sequence, ev.Time, v.keep(ev.SpanID), ev.Payload.(*PhaseStarted).InputCount
+			ph.Sequence, ph.StartedAt, ph.SpanID = ev.Sequence, ev.Time, v.keep(ev.SpanID)
+			ph.InputCount = ev.Payload.(*PhaseStarted).InputCount
 			v.notePhase(i, true)
 			return
 		}
@@ -538,7 +558,8 @@ func (v *view) phaseCompleted(ev *Event, key phaseKey) {
 	}
 	if !open {
 		v.workflow(ev)
-		v.s.Phases = append(v.s.Phases, PhaseSnapshot{Sequence: ev.Sequence, WorkflowID: v.intern(ev.WorkflowID), Phase: v.intern(ev.Phase)})
+		v.s.Phases = append(v.s.Phases,
+			PhaseSnapshot{Sequence: ev.Sequence, WorkflowID: v.intern(ev.WorkflowID), Phase: v.intern(ev.Phase)})
 		at = len(v.s.Phases) - 1
 	}
 	ph, p := &v.s.Phases[at], ev.Payload.(*PhaseCompleted)
@@ -568,21 +589,24 @@ func (v *view) phaseNotCompleted(ev *Event, key phaseKey, word, reason string) {
 func (v *view) checkpointSaved(ev *Event, _ *subject) {
 	v.workflow(ev)
 	v.s.Checkpoints = append(v.s.Checkpoints, CheckpointSnapshot{
-		Sequence: ev.Sequence, WorkflowID: v.intern(ev.WorkflowID), Phase: v.intern(ev.Phase), At: ev.Time, StateBytes: Some(ev.Payload.(*CheckpointSaved).StateBytes),
+		Sequence: ev.Sequence, WorkflowID: v.intern(ev.WorkflowID), Phase: v.intern(ev.Phase),
+		At: ev.Time, StateBytes: Some(ev.Payload.(*CheckpointSaved).StateBytes),
 	})
 }
 
 func (v *view) checkpointResumed(ev *Event, _ *subject) {
 	v.workflow(ev)
 	v.s.Checkpoints = append(v.s.Checkpoints, CheckpointSnapshot{
-		Sequence: ev.Sequence, WorkflowID: v.intern(ev.WorkflowID), Phase: v.intern(ev.Phase), At: ev.Payload.(*CheckpointResumed).ResumedAt, Resumed: true,
+		Sequence: ev.Sequence, WorkflowID: v.intern(ev.WorkflowID), Phase: v.intern(ev.Phase),
+		At: ev.Payload.(*CheckpointResumed).ResumedAt, Resumed: true,
 	})
 }
 
 func (v *view) workflowFinalized(ev *Event, _ *subject) {
 	p := ev.Payload.(*WorkflowFinalized)
 	w := v.workflow(ev)
-	w.Finalized, w.FinalizedAt, w.TotalTokens, w.TotalAgents, w.Duration = true, ev.Time, Some(p.TotalTokens), Some(p.TotalAgents), Some(p.Duration)
+	w.Finalized, w.FinalizedAt, w.TotalTokens = true, ev.Time, Some(p.TotalTokens)
+	w.TotalAgents, w.Duration = Some(p.TotalAgents), Some(p.Duration)
 }
 
 // workflowNotFinalized closes the latest open workflow of an id.

@@ -146,7 +146,8 @@ func (f *Fold) reset(all bool) {
 	*m = machine{agents: reuse.Map(m.agents), calls: m.calls, messages: reuse.Map(m.messages), buf: m.buf}
 	clear(v.closed)
 	*v = view{
-		keepCalls: v.keepCalls, words: v.words, kept: v.kept, brief: v.brief, agents: v.agents, calls: v.calls, stats: v.stats, reports: v.reports,
+		keepCalls: v.keepCalls, words: v.words, kept: v.kept, brief: v.brief,
+		agents: v.agents, calls: v.calls, stats: v.stats, reports: v.reports,
 		tools: reuse.Map(v.tools), closed: v.closed[:0],
 	}
 	f.begun, f.line, f.cover = false, reuse.Small(f.line), coverage{}

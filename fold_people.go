@@ -9,7 +9,8 @@ import (
 
 // approvalRequestedLate gives the record of an answer what its request tells, and returns it and its
 // index. A snapshot that was made by hand may lack the record.
-func (v *view) approvalRequestedLate(ev *Event, p *ApprovalRequested, about callKey, end *earlyEnd) (a *ApprovalSnapshot, at int) {
+func (v *view) approvalRequestedLate(ev *Event, p *ApprovalRequested,
+	about callKey, end *earlyEnd) (a *ApprovalSnapshot, at int) {
 	s := v.s
 	for i := range slices.Backward(s.Approvals) {
 		was := s.Approvals[i]
@@ -32,7 +33,8 @@ func (v *view) approvalRequestedLate(ev *Event, p *ApprovalRequested, about call
 // approval returns the record of a request.
 func (v *view) approval(ev *Event, p *ApprovalRequested, about callKey) ApprovalSnapshot {
 	return ApprovalSnapshot{
-		Sequence: ev.Sequence, ApprovalID: v.keep(p.ApprovalID), Action: v.intern(p.Action), Reason: v.keep(beginning(p.Reason)), CallID: v.keep(p.CallID),
+		Sequence: ev.Sequence, ApprovalID: v.keep(p.ApprovalID), Action: v.intern(p.Action),
+		Reason: v.keep(beginning(p.Reason)), CallID: v.keep(p.CallID),
 		ToolID: v.intern(p.ToolID), ArgumentsHash: v.keep(p.ArgumentsHash), Timeout: p.Timeout,
 		AgentID: about.agent, RequestedAt: ev.Time, Open: true,
 	}
@@ -56,7 +58,8 @@ func (v *view) approvalAnswered(ev *Event, sub *subject, at int, open bool) {
 	s := v.s
 	if !open {
 		at = len(s.Approvals)
-		s.Approvals = append(s.Approvals, ApprovalSnapshot{Sequence: ev.Sequence, ApprovalID: v.keep(approvalOf(ev).id), ClosedBy: sub.kind.Kind})
+		s.Approvals = append(s.Approvals,
+			ApprovalSnapshot{Sequence: ev.Sequence, ApprovalID: v.keep(approvalOf(ev).id), ClosedBy: sub.kind.Kind})
 	}
 	a := &s.Approvals[at]
 	v.began(a.RequestedAt)
@@ -64,15 +67,18 @@ func (v *view) approvalAnswered(ev *Event, sub *subject, at int, open bool) {
 	a.AnsweredAt = ev.Time
 	switch p := ev.Payload.(type) {
 	case *ApprovalGranted:
-		a.Granted, a.By, a.Feedback, a.Answer = true, v.intern(cmp.Or(p.ApprovedBy, ev.Actor)), v.keep(p.Feedback), v.intern(p.Answer)
+		a.Granted, a.By = true, v.intern(cmp.Or(p.ApprovedBy, ev.Actor))
+		a.Feedback, a.Answer = v.keep(p.Feedback), v.intern(p.Answer)
 	case *ApprovalRejected:
-		a.Granted, a.By, a.Feedback, a.Answer = false, v.intern(cmp.Or(p.RejectedBy, ev.Actor)), v.keep(p.Feedback), v.intern(p.Answer)
+		a.Granted, a.By = false, v.intern(cmp.Or(p.RejectedBy, ev.Actor))
+		a.Feedback, a.Answer = v.keep(p.Feedback), v.intern(p.Answer)
 	}
 	delete(s.Suspended, ev.NodeID)
 }
 
 // clarificationRequested adds the record of a clarification, as approvalRequested does.
-func (v *view) clarificationRequested(ev *Event, sub *subject, p *ClarificationRequested, about callKey) (id, call string, at int) {
+func (v *view) clarificationRequested(ev *Event, sub *subject,
+	p *ClarificationRequested, about callKey) (id, call string, at int) {
 	s := v.s
 	id, call = v.keep(p.InterruptID), v.keep(p.CallID)
 	c := ClarificationSnapshot{
@@ -90,7 +96,8 @@ func (v *view) clarificationRequested(ev *Event, sub *subject, p *ClarificationR
 }
 
 // clarificationRequestedLate gives the record of an answer what its request tells.
-func (v *view) clarificationRequestedLate(ev *Event, sub *subject, p *ClarificationRequested, about callKey, end *earlyEnd) {
+func (v *view) clarificationRequestedLate(ev *Event, sub *subject,
+	p *ClarificationRequested, about callKey, end *earlyEnd) {
 	if v == nil {
 		return
 	}
@@ -104,7 +111,8 @@ func (v *view) clarificationRequestedLate(ev *Event, sub *subject, p *Clarificat
 		c := s.Clarifications[at]
 		s.Clarifications = s.Clarifications[:at]
 		was = &s.Clarifications[i]
-		c.Open, c.ClosedBy, c.AnsweredAt, c.Answers, c.AnsweredBy = false, was.ClosedBy, was.AnsweredAt, was.Answers, was.AnsweredBy
+		c.Open, c.ClosedBy, c.AnsweredAt = false, was.ClosedBy, was.AnsweredAt
+		c.Answers, c.AnsweredBy = was.Answers, was.AnsweredBy
 		*was = c
 		return
 	}
@@ -119,7 +127,9 @@ func (v *view) clarificationResolved(ev *Event, sub *subject, at int, open bool)
 	p, s := ev.Payload.(*ClarificationResolved), v.s
 	if !open {
 		at = len(s.Clarifications)
-		s.Clarifications = append(s.Clarifications, ClarificationSnapshot{Sequence: ev.Sequence, InterruptID: v.keep(p.InterruptID), ClosedBy: KindClarificationResolved})
+		s.Clarifications = append(s.Clarifications, ClarificationSnapshot{
+			Sequence: ev.Sequence, InterruptID: v.keep(p.InterruptID), ClosedBy: KindClarificationResolved,
+		})
 	}
 	c := &s.Clarifications[at]
 	c.AnsweredAt, c.Answers, c.AnsweredBy = ev.Time, v.json(sub, p.Answers), v.intern(p.AnsweredBy)

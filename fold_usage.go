@@ -71,7 +71,8 @@ func (u *AgentUsage) squeeze() {
 func (u *AttemptUsage) join(next *AttemptUsage) bool {
 	var reports []ReportedUsage
 	for _, a := range [...]*AttemptUsage{u, next} {
-		if len(a.Models) > 0 || a.Died != u.Died || a.Ended.OK && a.several() || a.CostUSD.OK && !a.Ended.OK && len(a.Reported) > 0 {
+		if len(a.Models) > 0 || a.Died != u.Died || a.Ended.OK && a.several() ||
+			a.CostUSD.OK && !a.Ended.OK && len(a.Reported) > 0 {
 			return false
 		}
 		a.byModel(func(model string, v Usage) {
@@ -302,7 +303,8 @@ func (u *AgentUsage) at(sequence uint64) *AttemptUsage {
 	}
 	// The current attempt began later, so the event falls in an earlier one or is
 	// older than all.
-	i, found := slices.BinarySearchFunc(u.Earlier, sequence, func(a AttemptUsage, s uint64) int { return cmp.Compare(a.Sequence, s) })
+	i, found := slices.BinarySearchFunc(u.Earlier, sequence,
+		func(a AttemptUsage, s uint64) int { return cmp.Compare(a.Sequence, s) })
 	if !found && i > 0 {
 		i--
 	}
@@ -401,7 +403,8 @@ func (u *AttemptUsage) several() bool {
 
 // partial reports whether a report that counts is partial.
 func (u *AttemptUsage) partial() bool {
-	return len(u.Models) == 0 && !u.Ended.OK && slices.ContainsFunc(u.Reported, func(r ReportedUsage) bool { return r.Partial })
+	return len(u.Models) == 0 && !u.Ended.OK &&
+		slices.ContainsFunc(u.Reported, func(r ReportedUsage) bool { return r.Partial })
 }
 
 // countUsage adds up the run's usage from the attempts of its agents.
@@ -554,7 +557,10 @@ func (r *RunSnapshot) UsageSources() (all []UsageSource) {
 			}
 			all = append(all, leaves...)
 			if u.Stated.V > 0 {
-				all = append(all, UsageSource{AgentID: a.snapshot.AgentID, Parent: a.snapshot.ParentAgentID, Attempt: n, Source: sourceStated, Usage: Usage{TotalTokens: u.Stated}, Why: setOthers})
+				all = append(all, UsageSource{
+					AgentID: a.snapshot.AgentID, Parent: a.snapshot.ParentAgentID, Attempt: n,
+					Source: sourceStated, Usage: Usage{TotalTokens: u.Stated}, Why: setOthers,
+				})
 			}
 		}
 	}
@@ -562,12 +568,16 @@ func (r *RunSnapshot) UsageSources() (all []UsageSource) {
 	countStated(all)
 	for i := range r.Phases {
 		if p := &r.Phases[i]; p.Tokens.OK {
-			all = append(all, UsageSource{Source: "workflow.phase.completed tokens", Usage: Usage{TotalTokens: p.Tokens}, Why: setStated})
+			all = append(all, UsageSource{
+				Source: "workflow.phase.completed tokens", Usage: Usage{TotalTokens: p.Tokens}, Why: setStated,
+			})
 		}
 	}
 	for i := range r.Workflows {
 		if w := &r.Workflows[i]; w.TotalTokens.OK {
-			all = append(all, UsageSource{Source: "workflow.finalized totalTokens", Usage: Usage{TotalTokens: w.TotalTokens}, Why: setStated})
+			all = append(all, UsageSource{
+				Source: "workflow.finalized totalTokens", Usage: Usage{TotalTokens: w.TotalTokens}, Why: setStated,
+			})
 		}
 	}
 	return all

@@ -36,7 +36,7 @@ type view struct {
 	messages roster.Roster[string, ConversationMessage] // by event id
 	inbox    roster.Roster[string, InboxItem]           // by event id
 	commands map[string][]string                        // event ids in the inbox, by execution; some were consumed
-	renamed  map[string]renaming                        // ids of agents that were known by a span, by that span; records may still have the span
+	renamed  map[string]renaming                        // of agents, by the span that records may still have as their id
 
 	turns    roster.Opens[turnKey]
 	lastTurn map[string]int // index of the agent's last turn, open or not
@@ -318,7 +318,8 @@ func (v *view) unknown(ev *Event) {
 		v.nodeRuns(ev.NodeID)
 	case p.Type == "node.cancelled" && (status == NodeStatusSuspended || status == NodeStatusRunning):
 		v.nodeEnded(ev.NodeID, NodeStatusDone)
-		v.setOutput(ev.NodeID, `{"cancelled":true,"reason":`+JSONString(jsonwire.Text(jsonwire.Member(string(p.Raw), "reason")))+`}`)
+		v.setOutput(ev.NodeID,
+			`{"cancelled":true,"reason":`+JSONString(jsonwire.Text(jsonwire.Member(string(p.Raw), "reason")))+`}`)
 	}
 }
 
@@ -391,14 +392,16 @@ func (v *view) runCancelled(ev *Event, _ *subject) {
 func (v *view) auditChecked(ev *Event, sub *subject) {
 	p := ev.Payload.(*AuditChecked)
 	v.s.Audits = append(v.s.Audits, AuditSnapshot{
-		Sequence: ev.Sequence, AgentID: v.intern(whose(ev, sub)), CheckpointID: v.intern(p.CheckpointID), Result: p.Result.constant(), Duration: p.Duration,
+		Sequence: ev.Sequence, AgentID: v.intern(whose(ev, sub)),
+		CheckpointID: v.intern(p.CheckpointID), Result: p.Result.constant(), Duration: p.Duration,
 	})
 }
 
 func (v *view) claimVerified(ev *Event, sub *subject) {
 	p := ev.Payload.(*ClaimVerified)
 	v.s.Claims = append(v.s.Claims, ClaimSnapshot{
-		Sequence: ev.Sequence, FindingID: v.keep(p.FindingID), VerifierAgentID: v.intern(p.VerifierAgentID), Verdict: v.intern(p.Verdict),
+		Sequence: ev.Sequence, FindingID: v.keep(p.FindingID),
+		VerifierAgentID: v.intern(p.VerifierAgentID), Verdict: v.intern(p.Verdict),
 		Evidence: v.json(sub, p.Evidence),
 	})
 }
@@ -416,7 +419,8 @@ func (v *view) citationFound(ev *Event, sub *subject) {
 	v.s.Citations = plus(v.s.Citations, 1)
 	f := v.facts()
 	f.Citations = append(f.Citations, CitationSnapshot{
-		Sequence: ev.Sequence, AgentID: v.intern(whose(ev, sub)), Claim: v.keep(p.Claim), SourceURI: v.keep(p.SourceURI), Confidence: p.Confidence, Verified: p.Verified.V,
+		Sequence: ev.Sequence, AgentID: v.intern(whose(ev, sub)), Claim: v.keep(p.Claim),
+		SourceURI: v.keep(p.SourceURI), Confidence: p.Confidence, Verified: p.Verified.V,
 	})
 }
 
@@ -424,7 +428,8 @@ func (v *view) evidenceInsufficient(ev *Event, sub *subject) {
 	p := ev.Payload.(*EvidenceInsufficient)
 	f := v.facts()
 	f.Insufficiencies = append(f.Insufficiencies, InsufficiencySnapshot{
-		Sequence: ev.Sequence, AgentID: v.intern(whose(ev, sub)), Reason: v.keep(p.Reason), WhatWouldResolve: v.keep(p.WhatWouldResolve),
+		Sequence: ev.Sequence, AgentID: v.intern(whose(ev, sub)),
+		Reason: v.keep(p.Reason), WhatWouldResolve: v.keep(p.WhatWouldResolve),
 	})
 }
 
@@ -442,7 +447,8 @@ func (v *view) spanRecorded(ev *Event, _ *subject) {
 
 // handoffEnded closes the latest request of a span, which nobody will accept.
 func (v *view) handoffEnded(ev *Event, p *SpanRecorded) {
-	v.endHandoff(p.Phase, ErrorInfo{Code: p.ErrorType, Message: p.ErrorMessage}, func(h *HandoffSnapshot) bool { return h.SpanID == ev.SpanID && h.SpanID != "" })
+	v.endHandoff(p.Phase, ErrorInfo{Code: p.ErrorType, Message: p.ErrorMessage},
+		func(h *HandoffSnapshot) bool { return h.SpanID == ev.SpanID && h.SpanID != "" })
 }
 
 // handoffNotAccepted closes the request that an event of an unknown kind tells to be over, such as
@@ -494,17 +500,22 @@ func (v *view) usage(sub *subject) *AgentUsage {
 
 func (v *view) budgetExceeded(ev *Event, _ *subject) {
 	p := ev.Payload.(*BudgetExceeded)
-	v.s.Budgets = append(v.s.Budgets, BudgetSnapshot{Sequence: ev.Sequence, Budget: v.intern(p.Budget), Limit: Some(p.Limit), Actual: Some(p.Actual), Reason: v.keep(beginning(p.Reason))})
+	v.s.Budgets = append(v.s.Budgets, BudgetSnapshot{
+		Sequence: ev.Sequence, Budget: v.intern(p.Budget), Limit: Some(p.Limit),
+		Actual: Some(p.Actual), Reason: v.keep(beginning(p.Reason)),
+	})
 }
 
 func (v *view) capBreached(ev *Event, _ *subject) {
 	p := ev.Payload.(*CapBreached)
-	v.s.Budgets = append(v.s.Budgets, BudgetSnapshot{Sequence: ev.Sequence, Budget: v.intern(p.Cap), Cap: true, Limit: p.Limit, Actual: p.Observed})
+	v.s.Budgets = append(v.s.Budgets,
+		BudgetSnapshot{Sequence: ev.Sequence, Budget: v.intern(p.Cap), Cap: true, Limit: p.Limit, Actual: p.Observed})
 }
 
 func (v *view) blackboardItemCreated(ev *Event, sub *subject) {
 	p := ev.Payload.(*BlackboardItemCreated)
 	put(&v.s.Blackboard, v.intern(p.ItemID), BlackboardItem{
-		ItemType: v.intern(p.ItemType), Content: v.copyJSON(sub, p.Content), SourceAgent: v.intern(p.SourceAgent), Confidence: p.Confidence,
+		ItemType: v.intern(p.ItemType), Content: v.copyJSON(sub, p.Content),
+		SourceAgent: v.intern(p.SourceAgent), Confidence: p.Confidence,
 	})
 }

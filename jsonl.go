@@ -638,7 +638,8 @@ func lineErrorAt(pos lines.Pos, err error, f foreign.Fault, last bool) (le *Line
 		return le, rest
 	}
 	if f.Torn && last {
-		le.Err = fmt.Errorf("the last line is torn (cut the file at byte %d): %w: %w", pos.Offset, io.ErrUnexpectedEOF, le.Err)
+		le.Err = fmt.Errorf("the last line is torn (cut the file at byte %d): %w: %w",
+			pos.Offset, io.ErrUnexpectedEOF, le.Err)
 	} else if isCut(f.Line) {
 		le.Err = fmt.Errorf("the line is cut off: %w", le.Err)
 	}
@@ -649,7 +650,8 @@ func lineErrorAt(pos lines.Pos, err error, f foreign.Fault, last bool) (le *Line
 func isCut(line []byte) bool {
 	line = bytes.TrimRight(line, " \t\r")
 	var syntax *jsonwire.SyntaxError
-	return bytes.HasPrefix(line, []byte("{")) && errors.As(jsonwire.Valid(string(line)), &syntax) && syntax.Offset >= len(line)
+	return bytes.HasPrefix(line, []byte("{")) &&
+		errors.As(jsonwire.Valid(string(line)), &syntax) && syntax.Offset >= len(line)
 }
 
 // isTorn reports whether a line may be the beginning of a longer one. A complete
@@ -719,7 +721,8 @@ func (pool *payloadPool) native(ev *Event) bool {
 // isStrange reports whether a line is an object without a member that only events have.
 func isStrange(text string) bool {
 	return strings.HasPrefix(text, "{") && jsonwire.Valid(text) == nil &&
-		!slices.ContainsFunc([]string{"id", "sequence", "type", "runId", "payload"}, func(name string) bool { return jsonwire.HasMember(text, name) })
+		!slices.ContainsFunc([]string{"id", "sequence", "type", "runId", "payload"},
+			func(name string) bool { return jsonwire.HasMember(text, name) })
 }
 
 func (d *nativeDecoder) End(dst []Event) ([]Event, error) { return dst, nil }

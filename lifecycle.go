@@ -25,7 +25,8 @@ const (
 	StatusFailed                 AgentStatus = "failed"                   // has given up; terminal
 )
 
-var statuses = [...]AgentStatus{StatusThinking, StatusToolCall, StatusToolResult, StatusResponse, StatusReflect, StatusBlockedOnClarification, StatusConverged, StatusFailed}
+var statuses = [...]AgentStatus{StatusThinking, StatusToolCall, StatusToolResult,
+	StatusResponse, StatusReflect, StatusBlockedOnClarification, StatusConverged, StatusFailed}
 
 // Indexes of statuses.
 const (
@@ -350,7 +351,8 @@ func sameStep(ev *Event) bool {
 
 // derive adds an event with the transition that stands in front of it: both or neither.
 // It returns false when the event moves no agent, and does nothing then.
-func (s *runState) derive(ctx *reentry.Call, ev *Event, sub *subject, head string, done *outcome) (moved bool, refused, err error) {
+func (s *runState) derive(ctx *reentry.Call, ev *Event, sub *subject,
+	head string, done *outcome) (moved bool, refused, err error) {
 	key, from, to := s.m.derived(ev, sub)
 	if key == "" || ev.Sequence >= math.MaxUint64-1 {
 		return false, nil, nil
@@ -408,8 +410,10 @@ func (s *runState) derive(ctx *reentry.Call, ev *Event, sub *subject, head strin
 // subject.
 func (s *runState) transition(t *Event, tsub *subject, ev *Event, sub *subject, key string, p *AgentTransition) {
 	*t = Event{
-		RunID: ev.RunID, Sequence: ev.Sequence, SchemaVersion: ev.SchemaVersion, Time: ev.Time, Scope: ev.Scope, AgentID: ev.AgentID, Step: ev.Step,
-		TraceID: ev.TraceID, SpanID: ev.SpanID, ParentSpanID: ev.ParentSpanID, Marks: ev.Marks&MarkReplayed | MarkSynthetic, Payload: p,
+		RunID: ev.RunID, Sequence: ev.Sequence, SchemaVersion: ev.SchemaVersion,
+		Time: ev.Time, Scope: ev.Scope, AgentID: ev.AgentID, Step: ev.Step,
+		TraceID: ev.TraceID, SpanID: ev.SpanID, ParentSpanID: ev.ParentSpanID,
+		Marks: ev.Marks&MarkReplayed | MarkSynthetic, Payload: p,
 	}
 	switch {
 	case key != sub.key: // the answer moves who asked

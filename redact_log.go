@@ -117,7 +117,8 @@ func (l *logRedaction) add(ev Event) {
 	}
 	l.queue = append(l.queue, waiting{ev: ev, held: st != nil && st.held()})
 	if c.failed != nil {
-		l.queue = append(l.queue, waiting{err: fmt.Errorf("agentevents: redactor, run %s, sequence %d: %w", jsonwire.Brief(ev.RunID), ev.Sequence, c.failed)})
+		err := fmt.Errorf("agentevents: redactor, run %s, sequence %d: %w", jsonwire.Brief(ev.RunID), ev.Sequence, c.failed)
+		l.queue = append(l.queue, waiting{err: err})
 	}
 }
 

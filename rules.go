@@ -50,7 +50,7 @@ type machine struct {
 
 	// A snapshot has these; see RunStatus.
 	paused, cancelling, sessionOver bool
-	derives                         bool   // of an emitter: the next start names LifecycleDerived, if none has named a table
+	derives                         bool   // of an emitter: the next start names LifecycleDerived, if none named a table
 	sessionStatus                   string // SessionCompleted.Status, or failed for an error without one
 	sessionAnswered                 bool   // SessionCompleted.Result was seen
 
@@ -229,7 +229,8 @@ func (m *machine) check(ev *Event, sub *subject) *RuleError {
 	}
 	if sub.key == "" {
 		if sub.kind.traits&ofLifecycle != 0 && !(m.Resume.cut && ev.ParentSpanID != "") {
-			return (&fieldError{RuleFieldRequired, "/agentId", "is required, unless nodeRunId or the spanId of agent.started names the agent"}).asError(ev)
+			return (&fieldError{RuleFieldRequired, "/agentId",
+				"is required, unless nodeRunId or the spanId of agent.started names the agent"}).asError(ev)
 		}
 	} else {
 		if err := m.checkStep(ev, sub); err != nil {
@@ -299,7 +300,8 @@ func (m *machine) checkRun(ev *Event) *RuleError {
 	if ev.RunID == m.RunID {
 		return nil
 	}
-	return m.refuse(ev, RuleRun, named("run", m.RunID), "", "runId is "+jsonwire.Brief(ev.RunID)+"; legal: "+jsonwire.Brief(m.RunID))
+	return m.refuse(ev, RuleRun, named("run", m.RunID), "",
+		"runId is "+jsonwire.Brief(ev.RunID)+"; legal: "+jsonwire.Brief(m.RunID))
 }
 
 // RuleRunOpen: only session events precede run.started, and a run starts once.

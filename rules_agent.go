@@ -24,8 +24,10 @@ func (m *machine) identify(sub *subject, ev *Event) {
 		return
 	}
 	_, end := ev.Payload.(*AgentEnded)
-	unknown := sub.agent == nil || !sub.agent.firm() || sub.agent.Ended // several agents may have one id, each in a span of its own
-	if a := m.nameless(ev); a != nil && a != sub.agent && (unknown || end && a.SpanID == ev.SpanID || a.SpanID == ev.SpanID && apart(sub.agent, ev)) {
+	// several agents may have one id, each in a span of its own
+	unknown := sub.agent == nil || !sub.agent.firm() || sub.agent.Ended
+	if a := m.nameless(ev); a != nil && a != sub.agent &&
+		(unknown || end && a.SpanID == ev.SpanID || a.SpanID == ev.SpanID && apart(sub.agent, ev)) {
 		sub.agent, sub.key = a, a.AgentID
 	}
 }
@@ -248,7 +250,8 @@ func (m *machine) checkAgentStarted(ev *Event, sub *subject) *RuleError {
 	if a == nil || a.Resume.resumes < m.Resume.resumes || ev.Payload.(*AgentStarted).Resumed {
 		return nil
 	}
-	if moved := !a.Started && !a.Ended && a.Status != StatusThinking && !m.Resume.cut; !a.Open && !(moved && m.table() == LifecycleStrict) {
+	moved := !a.Started && !a.Ended && a.Status != StatusThinking && !m.Resume.cut
+	if !a.Open && !(moved && m.table() == LifecycleStrict) {
 		return nil // the start of the strict table is the way to thinking: it would move the agent
 	}
 	return m.refuse(ev, RuleAgentStartedOnce, named("agent", sub.key), "running ("+a.Status.shown()+")",
@@ -320,7 +323,8 @@ func (m *machine) checkAct(ev *Event, sub *subject) *RuleError {
 	if a.Ended {
 		return m.ended(ev, sub)
 	}
-	return m.refuse(ev, RuleAgentEndedFinal, named("agent", sub.key), a.Status.shown(), "only audits, agent.ended and legal transitions may follow")
+	return m.refuse(ev, RuleAgentEndedFinal, named("agent", sub.key), a.Status.shown(),
+		"only audits, agent.ended and legal transitions may follow")
 }
 
 func (m *machine) ended(ev *Event, sub *subject) *RuleError {
@@ -346,16 +350,19 @@ func (m *machine) checkAgentTransition(ev *Event, sub *subject) *RuleError {
 		table = LifecycleDerived // also before a start names it: readers may go by either
 	}
 	if status.Terminal() && len(table.Next(status)) == 0 && !late {
-		return m.refuse(ev, RuleAgentEndedFinal, named("agent", sub.key), status.shown(), "only audits and agent.ended may follow")
+		return m.refuse(ev, RuleAgentEndedFinal, named("agent", sub.key), status.shown(),
+			"only audits and agent.ended may follow")
 	}
 	if p.From != status && status != "" {
-		return m.refuse(ev, RuleTransitionFromCurrent, named("agent", sub.key), status.shown(), "from is "+p.From.shown()+"; legal: "+status.shown())
+		return m.refuse(ev, RuleTransitionFromCurrent, named("agent", sub.key), status.shown(),
+			"from is "+p.From.shown()+"; legal: "+status.shown())
 	}
 	if !table.Allows(p.From, p.To) {
 		if m.tableUnknown() && slices.ContainsFunc(lifecycles, func(l Lifecycle) bool { return l.Allows(p.From, p.To) }) {
 			return nil
 		}
-		detail := p.From.shown() + " → " + p.To.shown() + " is not in the " + string(table) + " table; legal: " + cmp.Or(wordList(table.Next(p.From)), "none")
+		detail := p.From.shown() + " → " + p.To.shown() + " is not in the " +
+			string(table) + " table; legal: " + cmp.Or(wordList(table.Next(p.From)), "none")
 		var others []Lifecycle
 		for _, l := range lifecycles {
 			if l.Allows(p.From, p.To) {
@@ -416,7 +423,8 @@ func (m *machine) checkAgentEnded(ev *Event, sub *subject) *RuleError {
 			continue // an earlier attempt may have counted the step that seems new
 		}
 		if c.given < c.counted {
-			err := m.refuse(ev, RuleEndedTotals, named("agent", sub.key), "", itoa(c.given)+" is below the recorded number; legal: "+itoa(c.counted)+" or more")
+			err := m.refuse(ev, RuleEndedTotals, named("agent", sub.key), "",
+				itoa(c.given)+" is below the recorded number; legal: "+itoa(c.counted)+" or more")
 			err.Pointer = "/payload/totals/" + c.name
 			return err
 		}

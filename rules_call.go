@@ -23,13 +23,15 @@ func (m *machine) checkToolCalled(ev *Event, sub *subject) *RuleError {
 	if m.calls.Find(callKey{sub.key, id}) == nil {
 		return nil
 	}
-	return m.refuse(ev, RuleToolCallOpen, named("call", id), "open", "a call id is not used again while its call is open; legal: another id, or agent.toolReturned first")
+	return m.refuse(ev, RuleToolCallOpen, named("call", id), "open",
+		"a call id is not used again while its call is open; legal: another id, or agent.toolReturned first")
 }
 
 func (m *machine) toolCalled(ev *Event, sub *subject) {
 	p := ev.Payload.(*ToolCalled)
 	call := openCall{callKey: callKey{sub.key, p.CallID}, tool: p.ToolID, event: ev.ID, step: ev.Step.V, start: ev.Time}
-	if end, late := m.beginsLate(earlyEnd{kind: KindToolCalled, agent: sub.key, id: p.CallID, span: ev.SpanID, at: ev.Time}); late {
+	begun := earlyEnd{kind: KindToolCalled, agent: sub.key, id: p.CallID, span: ev.SpanID, at: ev.Time}
+	if end, late := m.beginsLate(begun); late {
 		m.calledLate(ev, sub, p, &end)
 		return
 	}
@@ -90,7 +92,8 @@ func (m *machine) checkToolReturned(ev *Event, sub *subject) *RuleError {
 		if p.Status == ToolStatusForbidden || p.Status == ToolStatusRateLimited || m.Resume.cut {
 			return nil
 		}
-		return m.refuse(ev, RuleToolCallOpen, named("call", p.CallID), "not open", named("agent", sub.key)+" has no open call with this id; legal: agent.toolCalled first, or oneEvent")
+		return m.refuse(ev, RuleToolCallOpen, named("call", p.CallID), "not open",
+			named("agent", sub.key)+" has no open call with this id; legal: agent.toolCalled first, or oneEvent")
 	}
 	return m.checkCause(ev, RuleToolCausation, "call", p.CallID, call.event)
 }
@@ -100,7 +103,8 @@ func (m *machine) checkCause(ev *Event, rule Rule, what, id, opened string) *Rul
 	if ev.CausationID == "" || opened == "" || ev.CausationID == opened {
 		return nil
 	}
-	return m.refuse(ev, rule, named(what, id), "opened by event "+jsonwire.Brief(opened), "causationId is "+jsonwire.Brief(ev.CausationID)+"; legal: "+jsonwire.Brief(opened))
+	return m.refuse(ev, rule, named(what, id), "opened by event "+jsonwire.Brief(opened),
+		"causationId is "+jsonwire.Brief(ev.CausationID)+"; legal: "+jsonwire.Brief(opened))
 }
 
 func (m *machine) toolReturned(ev *Event, sub *subject) {
@@ -140,7 +144,10 @@ func (m *machine) toolReturned(ev *Event, sub *subject) {
 	}
 	refused := p.Status == ToolStatusForbidden || p.Status == ToolStatusRateLimited
 	if !open && counts && !refused && (!p.OneEvent || ev.SpanID != "") { // the end of a span has begun somewhere
-		m.endedFirst(earlyEnd{kind: KindToolCalled, agent: sub.key, id: p.CallID, span: ev.SpanID, at: ev.Time, word: p.ToolID, how: p.Status.constant(), took: p.Duration, whole: p.wholeCall()})
+		m.endedFirst(earlyEnd{
+			kind: KindToolCalled, agent: sub.key, id: p.CallID, span: ev.SpanID, at: ev.Time,
+			word: p.ToolID, how: p.Status.constant(), took: p.Duration, whole: p.wholeCall(),
+		})
 	}
 }
 
@@ -157,7 +164,8 @@ func (m *machine) inside(ev *Event, sub *subject) string {
 		return a.AgentID
 	}
 	v := m.view
-	if i, ok := v.steps.LastOpen(stepKey{span: ev.ParentSpanID}, func(i int) bool { return v.s.Steps[i].EndedAt.IsZero() }); ok {
+	open := func(i int) bool { return v.s.Steps[i].EndedAt.IsZero() }
+	if i, ok := v.steps.LastOpen(stepKey{span: ev.ParentSpanID}, open); ok {
 		return v.s.Steps[i].Within
 	}
 	return ""
@@ -205,7 +213,8 @@ func (m *machine) checkModelCalled(ev *Event, sub *subject) *RuleError {
 	if m.modelCalls.Find(callKey{sub.key, id}) == nil {
 		return nil
 	}
-	return m.refuse(ev, RuleModelCallOpen, named("model call", id), "open", "a model call id is not used again while its call is open; legal: another id, or model.returned first")
+	return m.refuse(ev, RuleModelCallOpen, named("model call", id), "open",
+		"a model call id is not used again while its call is open; legal: another id, or model.returned first")
 }
 
 // modelCalled notes an open model call. A second call with the id of an open one
@@ -220,7 +229,8 @@ func (m *machine) modelCalled(ev *Event, sub *subject) {
 		return
 	}
 	c := ModelCallSnapshot{
-		Sequence: ev.Sequence, ModelCallID: v.keepBriefly(p.ModelCallID), EventID: v.keepBriefly(ev.ID), Step: ev.Step, Provider: v.intern(p.Provider), Model: v.intern(p.Model),
+		Sequence: ev.Sequence, ModelCallID: v.keepBriefly(p.ModelCallID), EventID: v.keepBriefly(ev.ID),
+		Step: ev.Step, Provider: v.intern(p.Provider), Model: v.intern(p.Model),
 		Operation: v.intern(p.Operation), Attempt: p.Attempt, RetryOf: v.keepBriefly(p.RetryOf), StartedAt: ev.Time,
 	}
 	if a := sub.agent; a != nil {
@@ -257,7 +267,8 @@ func (m *machine) checkModelReturned(ev *Event, sub *subject) *RuleError {
 		return nil
 	}
 	if call == nil {
-		return m.refuse(ev, RuleModelCallOpen, named("model call", p.ModelCallID), "not open", named("agent", sub.key)+" has no open model call with this id; legal: model.called first, or oneEvent")
+		return m.refuse(ev, RuleModelCallOpen, named("model call", p.ModelCallID), "not open",
+			named("agent", sub.key)+" has no open model call with this id; legal: model.called first, or oneEvent")
 	}
 	return m.checkCause(ev, RuleModelCausation, "model call", p.ModelCallID, call.EventID)
 }
@@ -270,7 +281,10 @@ func (m *machine) modelReturned(ev *Event, sub *subject) {
 		call, open = m.modelCalls.Take(callKey{sub.key, p.ModelCallID})
 	}
 	if !open && (!p.OneEvent || ev.SpanID != "") {
-		m.endedFirst(earlyEnd{kind: KindModelCalled, agent: sub.key, id: p.ModelCallID, span: ev.SpanID, at: ev.Time, took: p.Duration, whole: p.OneEvent})
+		m.endedFirst(earlyEnd{
+			kind: KindModelCalled, agent: sub.key, id: p.ModelCallID,
+			span: ev.SpanID, at: ev.Time, took: p.Duration, whole: p.OneEvent,
+		})
 	}
 	if open {
 		m.view.ends(call.StartedAt, "", call.Model, call.Provider)
@@ -328,7 +342,8 @@ func (m *machine) checkDelta(ev *Event, sub *subject) *RuleError {
 	if p.index.V == want || p.begins() {
 		return nil
 	}
-	return m.refuse(ev, RuleDeltaIndex, named(p.subject+" block", p.id), "waiting for index "+itoa(want), "index "+itoa(p.index.V)+" is out of order; legal: "+itoa(want))
+	return m.refuse(ev, RuleDeltaIndex, named(p.subject+" block", p.id), "waiting for index "+itoa(want),
+		"index "+itoa(p.index.V)+" is out of order; legal: "+itoa(want))
 }
 
 func (m *machine) delta(ev *Event, sub *subject) {
@@ -464,7 +479,8 @@ func (m *machine) makesRoom(ev *Event, sub *subject, subject, id string) bool {
 		own = pieceOf(ev, sub).id
 	}
 	a := sub.agent
-	return a != nil && len(a.Resume.blocks) == maxBlocks && a.Resume.blocks[0].id == id && a.Resume.blocks[0].subject == subject &&
+	return a != nil && len(a.Resume.blocks) == maxBlocks &&
+		a.Resume.blocks[0].id == id && a.Resume.blocks[0].subject == subject &&
 		!m.atRest(a) && a.block(sub.kind.Subject, own) == nil
 }
 

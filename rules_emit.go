@@ -78,7 +78,8 @@ func (s *runState) bind(ev *Event, sub *subject) *RuleError {
 			return nil
 		}
 		if call := m.calls.Find(callKey{sub.key, p.CallID}); call != nil && call.tool != "" && call.tool != p.ToolID {
-			return m.refuse(ev, RuleReturnTool, named("call", p.CallID), "of tool "+jsonwire.Brief(call.tool), "a return names the tool of its call; legal: "+jsonwire.Brief(call.tool))
+			return m.refuse(ev, RuleReturnTool, named("call", p.CallID), "of tool "+jsonwire.Brief(call.tool),
+				"a return names the tool of its call; legal: "+jsonwire.Brief(call.tool))
 		}
 	case *ModelReturned:
 		if p.OneEvent {
@@ -90,7 +91,8 @@ func (s *runState) bind(ev *Event, sub *subject) *RuleError {
 		}
 	case *RunResumed:
 		if !m.paused && !s.resumes.run {
-			return m.refuse(ev, RuleRunPaused, named("run", ev.RunID), "not paused", "only a paused run is resumed; legal: run.paused first")
+			return m.refuse(ev, RuleRunPaused, named("run", ev.RunID), "not paused",
+				"only a paused run is resumed; legal: run.paused first")
 		}
 	case *ClarificationResolved:
 		rule, what, id, legal = RuleClarificationOpen, "clarification", p.InterruptID, "clarification.requested"
@@ -114,14 +116,18 @@ func (s *runState) bind(ev *Event, sub *subject) *RuleError {
 		}
 		return m.notStarted(ev, sub)
 	}
-	if sub.kind.Kind == KindToolCalled && a.Status != StatusToolCall && !(s.derives && a.Status == StatusBlockedOnClarification) {
-		return m.refuse(ev, RuleToolCallStatus, named("agent", sub.key), a.Status.shown(), "a tool is called in status tool_call; legal: a transition to tool_call first, or "+string(LifecycleDerived)+" as EmitterOptions.Lifecycle")
+	if sub.kind.Kind == KindToolCalled && a.Status != StatusToolCall &&
+		!(s.derives && a.Status == StatusBlockedOnClarification) {
+		return m.refuse(ev, RuleToolCallStatus, named("agent", sub.key), a.Status.shown(),
+			"a tool is called in status tool_call; legal: a transition to tool_call first, or "+
+				string(LifecycleDerived)+" as EmitterOptions.Lifecycle")
 	}
 	return nil
 }
 
 func (m *machine) notStarted(ev *Event, sub *subject) *RuleError {
-	return m.refuse(ev, RuleAgentOpen, named("agent", sub.key), "not started", "an agent acts only after its start; legal: agent.started first")
+	return m.refuse(ev, RuleAgentOpen, named("agent", sub.key), "not started",
+		"an agent acts only after its start; legal: agent.started first")
 }
 
 // bindEnd checks the end of an agent with the outcome converged.
@@ -131,7 +137,8 @@ func (m *machine) bindEnd(ev *Event, sub *subject) *RuleError {
 		return m.notStarted(ev, sub)
 	}
 	if a.Status != StatusConverged {
-		return m.refuse(ev, RuleEndedConverged, named("agent", sub.key), a.Status.shown(), "outcome converged agrees with status converged; legal: a transition to converged first, or another outcome")
+		return m.refuse(ev, RuleEndedConverged, named("agent", sub.key), a.Status.shown(),
+			"outcome converged agrees with status converged; legal: a transition to converged first, or another outcome")
 	}
 	what, id := "call", ""
 	if a.calls > 0 { // or who ends many agents would look at all calls for each
@@ -154,7 +161,8 @@ func (m *machine) bindEnd(ev *Event, sub *subject) *RuleError {
 	if id == "" {
 		return nil
 	}
-	return m.refuse(ev, RuleEndedConverged, named(what, id), "open", "outcome converged leaves no call open; legal: its return first, or another outcome")
+	return m.refuse(ev, RuleEndedConverged, named(what, id), "open",
+		"outcome converged leaves no call open; legal: its return first, or another outcome")
 }
 
 // An openSpan is a turn, or a step of a plan, that has not ended. Only an emitter keeps
@@ -222,7 +230,8 @@ func (m *machine) lastSpan(key spanKey) *openSpan {
 // event's span if it may be meant, else the last one of the agent with the id.
 func (m *machine) openSpan(ev *Event, kind Kind, id string) *openSpan {
 	if ev.SpanID != "" {
-		if s := m.lastSpan(spanKey{kind: kind, span: ev.SpanID}); s != nil && sameOrUnsaid(s.agent, ev.AgentID) && sameOrUnsaid(s.id, id) {
+		s := m.lastSpan(spanKey{kind: kind, span: ev.SpanID})
+		if s != nil && sameOrUnsaid(s.agent, ev.AgentID) && sameOrUnsaid(s.id, id) {
 			return s
 		}
 	}

@@ -19,11 +19,13 @@ func (m *machine) checkStep(ev *Event, sub *subject) *RuleError {
 		return nil
 	}
 	if sub.kind.traits&stepless != 0 {
-		return m.refuse(ev, RuleStepMonotonic, named("agent", sub.key), "", "agent starts, agent ends and audits have no step")
+		return m.refuse(ev, RuleStepMonotonic, named("agent", sub.key), "",
+			"agent starts, agent ends and audits have no step")
 	}
 	if sub.agent != nil {
 		if at := sub.agent.current(); at.OK && ev.Step.V < at.V {
-			return m.refuse(ev, RuleStepMonotonic, named("agent", sub.key), "at step "+itoa(at.V), "step "+itoa(ev.Step.V)+" goes back; legal: "+itoa(at.V)+" or higher")
+			return m.refuse(ev, RuleStepMonotonic, named("agent", sub.key), "at step "+itoa(at.V),
+				"step "+itoa(ev.Step.V)+" goes back; legal: "+itoa(at.V)+" or higher")
 		}
 	}
 	return nil
@@ -208,7 +210,8 @@ func (m *machine) checkPhaseCompleted(ev *Event, _ *subject) *RuleError {
 	if m.Resume.cut || m.workflows().phases[phaseKey{ev.WorkflowID, ev.Phase}] != nil {
 		return nil
 	}
-	return m.refuse(ev, RulePhaseOpen, named("phase", ev.Phase), "not open", "only an open phase is completed; legal: workflow.phase.started first")
+	return m.refuse(ev, RulePhaseOpen, named("phase", ev.Phase), "not open",
+		"only an open phase is completed; legal: workflow.phase.started first")
 }
 
 // passages are the open passages through a phase.
@@ -297,8 +300,11 @@ func (m *machine) handoffNotAccepted(ev *Event, p *Unknown, word string) {
 	if m.view == nil || m.view.handoffNotAccepted(ev, p, word) {
 		return
 	}
-	key := newHandoffKey(p.member("handoffId"), cmp.Or(p.member("from"), p.member("fromAgent")), cmp.Or(p.member("to"), p.member("toAgent")))
-	m.endedFirst(earlyEnd{kind: KindHandoffRequested, id: key.String(), span: ev.SpanID, at: ev.Time, word: word, why: beginning(reasonOf(p))})
+	key := newHandoffKey(p.member("handoffId"), cmp.Or(p.member("from"), p.member("fromAgent")),
+		cmp.Or(p.member("to"), p.member("toAgent")))
+	m.endedFirst(earlyEnd{
+		kind: KindHandoffRequested, id: key.String(), span: ev.SpanID, at: ev.Time, word: word, why: beginning(reasonOf(p)),
+	})
 }
 
 // member returns a text of an event of an unknown kind, or "".
@@ -332,7 +338,8 @@ func (m *machine) workflowNotFinalized(ev *Event, p *Unknown, word string, how e
 
 // reasonOf returns the reason that an event of an unknown kind has, or "".
 func reasonOf(p *Unknown) string {
-	return cmp.Or(p.member("reason"), p.member("message"), p.member("error"), jsonwire.Text(jsonwire.Member(jsonwire.Member(string(p.Raw), "error"), "message")))
+	return cmp.Or(p.member("reason"), p.member("message"), p.member("error"),
+		jsonwire.Text(jsonwire.Member(jsonwire.Member(string(p.Raw), "error"), "message")))
 }
 
 func (m *machine) checkpointResumed(ev *Event, _ *subject) {
@@ -348,10 +355,12 @@ const RuleWorkflowContext Rule = "workflow-context"
 func (m *machine) checkWorkflow(ev *Event, kind traits) *RuleError {
 	if kind&ofWorkflow == 0 {
 		if ev.Phase != "" && ev.WorkflowID == "" {
-			return m.refuse(ev, RuleWorkflowContext, named("phase", ev.Phase), "without workflowId", "events of a workflow carry workflowId")
+			return m.refuse(ev, RuleWorkflowContext, named("phase", ev.Phase), "without workflowId",
+				"events of a workflow carry workflowId")
 		}
 		if ev.WorkflowID != "" && ev.Phase == "" && m.inPhase(ev.WorkflowID) && ofAgents(ev.Kind()) {
-			return m.refuse(ev, RuleWorkflowContext, named("workflow", ev.WorkflowID), "inside a phase", "agent events inside a phase carry phase")
+			return m.refuse(ev, RuleWorkflowContext, named("workflow", ev.WorkflowID), "inside a phase",
+				"agent events inside a phase carry phase")
 		}
 		return nil
 	}
@@ -359,7 +368,8 @@ func (m *machine) checkWorkflow(ev *Event, kind traits) *RuleError {
 		return m.refuse(ev, RuleWorkflowContext, "", "", "workflow events carry workflowId")
 	}
 	if kind&ofPhase != 0 && ev.Phase == "" {
-		return m.refuse(ev, RuleWorkflowContext, named("workflow", ev.WorkflowID), "", "phase and checkpoint events carry phase")
+		return m.refuse(ev, RuleWorkflowContext, named("workflow", ev.WorkflowID), "",
+			"phase and checkpoint events carry phase")
 	}
 	return nil
 }
@@ -396,7 +406,8 @@ func (m *machine) checkHandoffAccepted(ev *Event, _ *subject) *RuleError {
 	if m.openHandoff(key) || m.Resume.cut {
 		return nil
 	}
-	return m.refuse(ev, RuleHandoffOpen, named("handoff", key.String()), "not open", "only an open handoff is accepted; legal: handoff.requested first")
+	return m.refuse(ev, RuleHandoffOpen, named("handoff", key.String()), "not open",
+		"only an open handoff is accepted; legal: handoff.requested first")
 }
 
 // openHandoff reports whether a handoff of the key is open. It forgets those before it that
@@ -473,7 +484,8 @@ const RuleMessageGroup Rule = "message-group"
 func (m *machine) checkMessageCreated(ev *Event, sub *subject) *RuleError {
 	msg := &ev.Payload.(*MessageCreated).Message
 	if msg.GroupID == "" && m.sharesByGroup(ev, sub.agent, msg) {
-		return m.refuse(ev, RuleMessageGroup, named("message", msg.MessageID), "without groupId", "a sender that shares its context by group sets groupId")
+		return m.refuse(ev, RuleMessageGroup, named("message", msg.MessageID), "without groupId",
+			"a sender that shares its context by group sets groupId")
 	}
 	return nil
 }
@@ -501,7 +513,8 @@ func (m *machine) checkMessageID(ev *Event) *RuleError {
 		return nil
 	}
 	if hash, known := m.messages[p.Message.MessageID]; known && hash != m.hash(&p.Message) {
-		return m.refuse(ev, RuleMessageID, named("message", p.Message.MessageID), "recorded", "the content differs from the first message with this id, which stays")
+		return m.refuse(ev, RuleMessageID, named("message", p.Message.MessageID), "recorded",
+			"the content differs from the first message with this id, which stays")
 	}
 	return nil
 }

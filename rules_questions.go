@@ -200,7 +200,8 @@ func (m *machine) checkApprovalAnswered(ev *Event, _ *subject) *RuleError {
 	if m.questions.open[key] != nil || m.Resume.cut {
 		return nil
 	}
-	return m.refuse(ev, RuleApprovalOpen, named("approval", key.id), "not open", "only an open approval is answered; legal: approval.requested first")
+	return m.refuse(ev, RuleApprovalOpen, named("approval", key.id), "not open",
+		"only an open approval is answered; legal: approval.requested first")
 }
 
 func (m *machine) approvalRequested(ev *Event, sub *subject) {
@@ -393,7 +394,8 @@ func (m *machine) checkApproval(ev *Event, sub *subject) *RuleError {
 	default:
 		return nil
 	}
-	return m.refuse(ev, RuleApprovalBinds, named("approval", p.ApprovalID), state, "an approval allows one call, as it was approved and in its time; legal: approval.granted for this call first")
+	return m.refuse(ev, RuleApprovalBinds, named("approval", p.ApprovalID), state,
+		"an approval allows one call, as it was approved and in its time; legal: approval.granted for this call first")
 }
 
 // useApproval notes that the call that an approval allows was made.

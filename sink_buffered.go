@@ -135,7 +135,9 @@ var ErrDropped = errors.New("agentevents: events were dropped")
 // [BufferedSink.Commit]. A sink that cannot be used and an unknown policy are refused by
 // [NewEmitter], and WriteEvent returns an error.
 func Buffered(s Sink, size int, policy Overflow) *BufferedSink {
-	b := &BufferedSink{entry: newSinkEntry(s), policy: policy, size: max(size, 1), done: make(chan struct{}), retry: queue.NewRetry()}
+	b := &BufferedSink{
+		entry: newSinkEntry(s), policy: policy, size: max(size, 1), done: make(chan struct{}), retry: queue.NewRetry(),
+	}
 	b.changed = sync.NewCond(&b.mu)
 	err := b.entry.check()
 	switch {
@@ -188,7 +190,8 @@ func (b *BufferedSink) ResumeRun(ctx context.Context, snapshot *RunSnapshot) err
 	if b.entry.resumer == nil {
 		return nil
 	}
-	return b.add(buffered{ctx: orBackground(ctx), tell: func(ctx context.Context) error { return b.entry.resumeRun(ctx, snapshot) }})
+	return b.add(buffered{ctx: orBackground(ctx),
+		tell: func(ctx context.Context) error { return b.entry.resumeRun(ctx, snapshot) }})
 }
 
 // ReleaseRun queues the call for the wrapped sink, if that is a [Releaser].
@@ -204,7 +207,8 @@ func (b *BufferedSink) ReleaseRun(ctx context.Context, runID string) error {
 	if b.entry.releaser == nil {
 		return nil
 	}
-	return b.add(buffered{ctx: orBackground(ctx), tell: func(ctx context.Context) error { return b.entry.releaseRun(ctx, runID) }})
+	return b.add(buffered{ctx: orBackground(ctx),
+		tell: func(ctx context.Context) error { return b.entry.releaseRun(ctx, runID) }})
 }
 
 // add queues an item. Only events are dropped.
@@ -634,7 +638,8 @@ func (b *BufferedSink) unfinished(end uint64, cause error) error {
 // open reports whether an item with a number below end is neither dropped nor delivered
 // and, if the sink commits, committed. b.mu is held.
 func (b *BufferedSink) open(end uint64) bool {
-	return b.busy && b.current < end || b.queue.Len() > 0 && b.queue.At(0).number < end || b.uncommitted > 0 && b.first < end
+	return b.busy && b.current < end || b.queue.Len() > 0 && b.queue.At(0).number < end ||
+		b.uncommitted > 0 && b.first < end
 }
 
 // waiting returns how many they are. b.mu is held.

@@ -88,7 +88,8 @@ func (k *sinkEntry) back(ev *Event, after time.Duration, err error) {
 	if k.aside.hung.Add(-1) == 0 {
 		k.aside.missed.Add(-missed)
 	}
-	told := fmt.Errorf("%w: it returned after %v, and has missed %d events", ErrSinkHangs, after.Round(time.Millisecond), missed)
+	told := fmt.Errorf("%w: it returned after %v, and has missed %d events",
+		ErrSinkHangs, after.Round(time.Millisecond), missed)
 	if err != nil {
 		told = errors.Join(told, err)
 	}

@@ -29,7 +29,9 @@ type RunStatus string
 
 // The run statuses. Dialects map them to their own.
 const (
-	RunStatusPending    RunStatus = "pending"    // there are no events but session events, and none has a status, a result or an error of the session
+	// There are no events but session events, and none has a status, a result or an error of the session.
+	RunStatusPending RunStatus = "pending"
+
 	RunStatusRunning    RunStatus = "running"    // the run is under way
 	RunStatusPaused     RunStatus = "paused"     // run.paused or a resumable abort was seen, and no run.resumed since
 	RunStatusWaiting    RunStatus = "waiting"    // an approval or a clarification is open, and no agent works
@@ -234,13 +236,17 @@ func (a *AgentSnapshot) attempt() AttemptSnapshot {
 		before.add(&a.Earlier[i])
 	}
 	t := AttemptSnapshot{
-		Attempt: max(1, a.Attempts), Sequence: a.Usage.Sequence, ParentAgentID: a.ParentAgentID, ParentSpanID: a.ParentSpanID, ParentCallID: a.ParentCallID,
-		WorkflowID: a.WorkflowID, Phase: a.Phase, Task: a.Task, StartedAt: a.StartedAt, EndedAt: a.EndedAt, Duration: a.Duration,
+		Attempt: max(1, a.Attempts), Sequence: a.Usage.Sequence, ParentAgentID: a.ParentAgentID,
+		ParentSpanID: a.ParentSpanID, ParentCallID: a.ParentCallID,
+		WorkflowID: a.WorkflowID, Phase: a.Phase, Task: a.Task,
+		StartedAt: a.StartedAt, EndedAt: a.EndedAt, Duration: a.Duration,
 		Status: a.Status, Counted: a.Counted, Totals: a.Totals,
 		ToolCalls: a.ToolCalls - before.ToolCalls, ToolFailures: a.ToolFailures - before.ToolFailures,
-		ToolSuccesses: a.ToolSuccesses - before.ToolSuccesses, ToolRefusals: a.ToolRefusals - before.ToolRefusals, ToolsUndecided: a.ToolsUndecided - before.ToolsUndecided,
-		ModelCalls: a.ModelCalls - before.ModelCalls, ModelFailures: a.ModelFailures - before.ModelFailures, Errors: a.Errors - before.Errors,
-		Outcome: a.Outcome, EndStatus: a.EndStatus, EndReason: a.EndReason, Error: a.Error, Result: a.Result, NumTurns: a.NumTurns, ConvergenceScore: a.ConvergenceScore,
+		ToolSuccesses: a.ToolSuccesses - before.ToolSuccesses, ToolRefusals: a.ToolRefusals - before.ToolRefusals,
+		ToolsUndecided: a.ToolsUndecided - before.ToolsUndecided, ModelCalls: a.ModelCalls - before.ModelCalls,
+		ModelFailures: a.ModelFailures - before.ModelFailures, Errors: a.Errors - before.Errors,
+		Outcome: a.Outcome, EndStatus: a.EndStatus, EndReason: a.EndReason, Error: a.Error,
+		Result: a.Result, NumTurns: a.NumTurns, ConvergenceScore: a.ConvergenceScore,
 		Text: a.Text,
 	}
 	if t.Errors > 0 {
@@ -252,9 +258,9 @@ func (a *AgentSnapshot) attempt() AttemptSnapshot {
 // add adds the counts of an attempt.
 func (d *DroppedAttempts) add(t *AttemptSnapshot) {
 	d.ToolCalls, d.ToolFailures = plus(d.ToolCalls, t.ToolCalls), plus(d.ToolFailures, t.ToolFailures)
-	d.ToolSuccesses, d.ToolRefusals, d.ToolsUndecided = plus(d.ToolSuccesses, t.ToolSuccesses), plus(d.ToolRefusals, t.ToolRefusals), plus(d.ToolsUndecided, t.ToolsUndecided)
+	d.ToolSuccesses, d.ToolRefusals = plus(d.ToolSuccesses, t.ToolSuccesses), plus(d.ToolRefusals, t.ToolRefusals)
+	d.ToolsUndecided, d.Errors = plus(d.ToolsUndecided, t.ToolsUndecided), plus(d.Errors, t.Errors)
 	d.ModelCalls, d.ModelFailures = plus(d.ModelCalls, t.ModelCalls), plus(d.ModelFailures, t.ModelFailures)
-	d.Errors = plus(d.Errors, t.Errors)
 }
 
 // InboxItem is a command that was received and not consumed, for an execution of a node that

@@ -168,7 +168,8 @@ const (
 	ToolStatusInterrupted ToolStatus = "interrupted"  // the run ended while it was open
 )
 
-var toolStatuses = []ToolStatus{ToolStatusOK, ToolStatusError, ToolStatusForbidden, ToolStatusRateLimited, ToolStatusCancelled, ToolStatusInterrupted}
+var toolStatuses = []ToolStatus{ToolStatusOK, ToolStatusError, ToolStatusForbidden,
+	ToolStatusRateLimited, ToolStatusCancelled, ToolStatusInterrupted}
 
 func (s ToolStatus) known() bool { return slices.Contains(toolStatuses, s) }
 
@@ -212,8 +213,10 @@ type PatchOp string
 
 // The patch operations. The resume spec has the first two.
 const (
-	PatchSet    PatchOp = "set"    // replace the value
-	PatchMerge  PatchOp = "merge"  // set the members of an object in it, not those of objects inside; if one of the two is not an object, replace the value
+	PatchSet PatchOp = "set" // replace the value
+	// Set the members of an object in it, not those of objects inside; if one of the two is not an
+	// object, replace the value.
+	PatchMerge  PatchOp = "merge"
 	PatchRemove PatchOp = "remove" // take the value away
 )
 
@@ -249,7 +252,8 @@ const (
 	MemorySearched   MemoryChange = "searched"
 )
 
-var memoryChanges = []MemoryChange{MemoryAdded, MemoryEvicted, MemorySummarized, MemoryHydrated, MemoryPersisted, MemorySearched}
+var memoryChanges = []MemoryChange{MemoryAdded, MemoryEvicted,
+	MemorySummarized, MemoryHydrated, MemoryPersisted, MemorySearched}
 
 func (m MemoryChange) known() bool { return slices.Contains(memoryChanges, m) }
 

@@ -34,7 +34,9 @@ func compareMain(ctx context.Context, args []string) (err error) {
 	rows := fs.String("rows", "^[^S]", "regular `expression`: only the rows whose goals and name match")
 	margin := fs.Float64("margin", 0.1, "a row is the same if its interval is within `this` of 1")
 	fs.Usage = func() {
-		fmt.Fprintln(fs.Output(), "usage: go run ./bench compare [-rounds N] [-rows REGEXP] [-margin X] OLD [NEW]\nNEW is the working tree if it is left out.")
+		fmt.Fprintln(fs.Output(),
+			"usage: go run ./bench compare [-rounds N] [-rows REGEXP] "+
+				"[-margin X] OLD [NEW]\nNEW is the working tree if it is left out.")
 		fs.PrintDefaults()
 	}
 	if err := fs.Parse(args); err != nil {
@@ -112,7 +114,8 @@ func buildSides(ctx context.Context, sides [2]*side, dir string) (string, error)
 			return "", errors.Join(first, err)
 		}
 		if _, err := s.list(ctx); err != nil {
-			return "", fmt.Errorf("this bench does not build against both commits, and the bench of %s cannot be compared: %w", s.name, first)
+			return "", fmt.Errorf("this bench does not build against both commits, "+
+				"and the bench of %s cannot be compared: %w", s.name, first)
 		}
 	}
 	return "each side's own bench, as the working tree's does not build against both", nil
@@ -137,7 +140,8 @@ func (s *side) build(ctx context.Context, from string, i int) error {
 	if err := goBuild(cmd); err != nil {
 		return err
 	}
-	cmd = exec.CommandContext(ctx, "go", "build", "-trimpath", "-o", filepath.Join(s.shared, "agentevents"), "./cmd/agentevents")
+	cmd = exec.CommandContext(ctx, "go", "build", "-trimpath", "-o",
+		filepath.Join(s.shared, "agentevents"), "./cmd/agentevents")
 	cmd.Dir, cmd.Env = s.root, append(os.Environ(), "GOWORK=off")
 	return goBuild(cmd)
 }
@@ -257,7 +261,9 @@ Slower, faster: the interval leaves out 1. Same: it is within %.0f %% of 1. Cont
 	if err := writeColumns(w, lines); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintf(w, "\n%d rows: %d same, %d faster, %d slower, %d not decidable; %d controls\n", len(cells)-counts["control"],
-		counts[string(measure.Same)], counts[string(measure.Faster)], counts[string(measure.Slower)], counts[string(measure.Undecidable)], counts["control"])
+	_, err := fmt.Fprintf(w, "\n%d rows: %d same, %d faster, %d slower, %d not decidable; %d controls\n",
+		len(cells)-counts["control"],
+		counts[string(measure.Same)], counts[string(measure.Faster)],
+		counts[string(measure.Slower)], counts[string(measure.Undecidable)], counts["control"])
 	return err
 }

@@ -23,12 +23,15 @@ func diskSection() []comparison {
 		}, err
 	})
 	var (
-		bare    = appends.Cell("bare group commit", appends.Waiters, appends.Bare(scratch))
-		ours    = appends.Cell("durable emit", appends.Waiters, appends.Ours(scratch, logfile.Options{Sync: logfile.SyncEvery}))
-		chained = appends.Cell("durable emit, chained", appends.Waiters, appends.Ours(scratch, logfile.Options{Sync: logfile.SyncEvery, Chain: true}))
-		alone   = appends.Cell("durable emit, alone", 1, appends.Ours(scratch, logfile.Options{Sync: logfile.SyncEvery}))
-		none    = appends.Cell("emit to a log file, no sync", 1, appends.Ours(scratch, logfile.Options{Sync: logfile.SyncNone}))
-		writer  = appends.Cell("emit to a Writer", 1, func(*cell) (appends.Append, error) {
+		bare = appends.Cell("bare group commit", appends.Waiters, appends.Bare(scratch))
+		ours = appends.Cell("durable emit", appends.Waiters,
+			appends.Ours(scratch, logfile.Options{Sync: logfile.SyncEvery}))
+		chained = appends.Cell("durable emit, chained", appends.Waiters,
+			appends.Ours(scratch, logfile.Options{Sync: logfile.SyncEvery, Chain: true}))
+		alone = appends.Cell("durable emit, alone", 1, appends.Ours(scratch, logfile.Options{Sync: logfile.SyncEvery}))
+		none  = appends.Cell("emit to a log file, no sync", 1,
+			appends.Ours(scratch, logfile.Options{Sync: logfile.SyncNone}))
+		writer = appends.Cell("emit to a Writer", 1, func(*cell) (appends.Append, error) {
 			sink, err := ae.OpenFile(filepath.Join(scratch, "writer"), ae.WriterOptions{})
 			if err != nil {
 				return nil, err

@@ -29,16 +29,22 @@ var loads = func() []load {
 		switch s.name {
 		case "T":
 			l.payloads, l.mirrors = nil, nil
-			path := []ae.AgentStatus{ae.StatusToolCall, ae.StatusToolResult, ae.StatusResponse, ae.StatusReflect, ae.StatusThinking, ae.StatusToolCall}
+			path := []ae.AgentStatus{ae.StatusToolCall, ae.StatusToolResult,
+				ae.StatusResponse, ae.StatusReflect, ae.StatusThinking, ae.StatusToolCall}
 			for i := range path[1:] {
 				l.payloads = append(l.payloads, &ae.AgentTransition{From: path[i], To: path[i+1], Reason: "tool_call:Read"})
 				l.mirrors = append(l.mirrors, &transition{From: string(path[i]), To: string(path[i+1]), Reason: "tool_call:Read"})
 			}
 		case "W":
 			call := s.event.Payload.(*ae.ToolCalled)
-			p := &ae.ToolReturned{CallID: call.CallID, ToolID: call.ToolID, Status: ae.ToolStatusOK, Result: `{"rows":12}`, Duration: ae.Some(milliseconds(20))}
+			p := &ae.ToolReturned{
+				CallID: call.CallID, ToolID: call.ToolID, Status: ae.ToolStatusOK,
+				Result: `{"rows":12}`, Duration: ae.Some(milliseconds(20)),
+			}
 			l.payloads = append(l.payloads, p)
-			l.mirrors = append(l.mirrors, &toolReturned[json.RawMessage]{CallID: p.CallID, ToolID: p.ToolID, Status: "ok", Result: json.RawMessage(p.Result), DurationMs: ptr(20.0)})
+			l.mirrors = append(l.mirrors, &toolReturned[json.RawMessage]{
+				CallID: p.CallID, ToolID: p.ToolID, Status: "ok", Result: json.RawMessage(p.Result), DurationMs: ptr(20.0),
+			})
 			l.perOp = 2
 		}
 		out = append(out, l)

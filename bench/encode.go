@@ -24,14 +24,15 @@ func encodeSection() []comparison {
 	ours := map[string]*cell{}
 	for _, s := range samples {
 		ours[s.name] = appendCell(s)
-		out = append(out, comparison{goal: "E1", what: s.name + ", allocations of Event.AppendJSON", direct: func() (row, error) {
+		direct := func() (row, error) {
 			var buf []byte
 			n, err := allocations(20_000, func() (err error) {
 				buf, err = s.event.AppendJSON(buf[:0])
 				return err
 			})
 			return allocRow(n), err
-		}})
+		}
+		out = append(out, comparison{goal: "E1", what: s.name + ", allocations of Event.AppendJSON", direct: direct})
 	}
 	for _, s := range samples {
 		add("E2", s.name, std.name, atLeast(5), atLeast(8), ours[s.name], marshalCell(s, std))

@@ -13,15 +13,23 @@ import (
 var samples = []*sample{
 	newSample("T", &ae.AgentTransition{From: ae.StatusThinking, To: ae.StatusToolCall, Reason: "tool_call:Read"},
 		&transition{From: "thinking", To: "tool_call", Reason: "tool_call:Read"}),
-	newSample("U", &ae.ToolReturned{CallID: "toolu_01A09q90qw90lq917835lq9", ToolID: "Bash", Status: ae.ToolStatusOK, ResultSummary: outputText, Duration: ae.Some(412 * time.Millisecond), OneEvent: true},
-		&toolReturned[json.RawMessage]{CallID: "toolu_01A09q90qw90lq917835lq9", ToolID: "Bash", Status: "ok", ResultSummary: outputText, DurationMs: ptr(412.0), OneEvent: true}),
+	newSample("U", &ae.ToolReturned{
+		CallID: "toolu_01A09q90qw90lq917835lq9", ToolID: "Bash", Status: ae.ToolStatusOK,
+		ResultSummary: outputText, Duration: ae.Some(412 * time.Millisecond), OneEvent: true},
+		&toolReturned[json.RawMessage]{
+			CallID: "toolu_01A09q90qw90lq917835lq9", ToolID: "Bash", Status: "ok",
+			ResultSummary: outputText, DurationMs: ptr(412.0), OneEvent: true,
+		}),
 	newSample("W", &ae.ToolCalled{CallID: "toolu_01A09q90qw90lq917835lqA", ToolID: "db:query", Arguments: argumentsText},
-		&toolCalled[json.RawMessage]{CallID: "toolu_01A09q90qw90lq917835lqA", ToolID: "db:query", Arguments: json.RawMessage(argumentsText)}),
+		&toolCalled[json.RawMessage]{
+			CallID: "toolu_01A09q90qw90lq917835lqA", ToolID: "db:query", Arguments: json.RawMessage(argumentsText),
+		}),
 	newSample("D", &ae.TextDelta{BlockID: "msg_1:0", Delta: "and then the next few words"},
 		&textDelta{BlockID: "msg_1:0", Delta: "and then the next few words"}),
 }
 
-var outputText = strings.Repeat("ok  \texample.com/agentevents/internal/wire (cached)  coverage: 91.2% of \"statements\"\n", 6)[:500]
+var outputText = strings.Repeat("ok  \texample.com/agentevents/internal/wire (cached)  coverage: "+
+	"91.2% of \"statements\"\n", 6)[:500]
 
 const argumentsText = `{"query":"select id, title from docs where title match ?","params":["agent events",42,true,null],` +
 	`"options":{"limit":50,"offset":0,"order":[{"by":"score","dir":"desc"},{"by":"id","dir":"asc"}],"timeoutMs":1500.5},` +
@@ -37,7 +45,8 @@ type sample struct {
 
 func newSample(name string, p ae.Payload, mirror any) *sample {
 	ev := ae.Event{
-		ID: "01a1ffa6-3d64-76a9-bd6f-2c3e675e0fd2", Sequence: 4217, Time: time.Date(2026, 5, 5, 9, 0, 1, 412e6, time.UTC), RunID: "run-00042",
+		ID: "01a1ffa6-3d64-76a9-bd6f-2c3e675e0fd2", Sequence: 4217,
+		Time: time.Date(2026, 5, 5, 9, 0, 1, 412e6, time.UTC), RunID: "run-00042",
 		AgentID: "coder", Step: ae.Some(3), SchemaVersion: ae.SchemaVersion, Payload: p,
 	}
 	return &sample{name: name, event: ev, mirror: &envelope{

@@ -322,7 +322,8 @@ func bigFold() []comparison {
 // prints.
 func foldBigLog() (map[string]float64, error) {
 	bin, log := filepath.Join(scratch, "foldlog"), filepath.Join(scratch, "big.jsonl")
-	if out, err := exec.Command("go", "build", "-o", bin, "github.com/agentevents/agentevents/bench/foldlog").CombinedOutput(); err != nil {
+	if out, err := exec.Command("go", "build", "-o", bin,
+		"github.com/agentevents/agentevents/bench/foldlog").CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("%w: %s", err, out)
 	}
 	f, err := os.Create(log)
@@ -362,7 +363,8 @@ func foldBigLog() (map[string]float64, error) {
 func coresSection() []comparison {
 	on := func(name string, workers int) *cell {
 		c := wholeLog(name, func(log []byte) error {
-			_, err := snapshots(ae.FoldLog(ae.NewReader(bytes.NewReader(log), ae.ReaderOptions{}), ae.FoldOptions{Workers: workers}))
+			_, err := snapshots(ae.FoldLog(ae.NewReader(bytes.NewReader(log), ae.ReaderOptions{}),
+				ae.FoldOptions{Workers: workers}))
 			return err
 		})
 		c.Procs = workers

@@ -19,16 +19,18 @@ import (
 func otelSection() []comparison {
 	var (
 		hook    = otelCell("hook", func() runRecorder { return hookRecorder(recording()) })
-		derived = otelCell("hook, derived ids", func() runRecorder { return hookRecorder(recording(sdktrace.WithIDGenerator(otelhook.IDGenerator()))) })
-		hand    = otelCell("by hand", func() runRecorder { return handRecorder(recording()) })
-		out     = []comparison{
+		derived = otelCell("hook, derived ids",
+			func() runRecorder { return hookRecorder(recording(sdktrace.WithIDGenerator(otelhook.IDGenerator()))) })
+		hand = otelCell("by hand", func() runRecorder { return handRecorder(recording()) })
+		out  = []comparison{
 			versus("O2", "a run: the hook / the same calls by hand", atMost(1.15), hook, hand),
 			versus("O2", "a run: the hook with derived ids / without", bar{}, derived, hook),
 			{goal: "O2", what: "allocations per event of the hook", direct: func() (row, error) { return runAllocations(hookRecorder(recording())) }},
 			{goal: "O2", what: "allocations per event by hand", direct: func() (row, error) { return runAllocations(handRecorder(recording())) }},
 		}
 		none      = trace.TracerProvider(noop.NewTracerProvider())
-		unsampled = trace.ContextWithSpanContext(context.Background(), trace.NewSpanContext(trace.SpanContextConfig{TraceID: trace.TraceID{1}, SpanID: trace.SpanID{1}, Remote: true}))
+		unsampled = trace.ContextWithSpanContext(context.Background(),
+			trace.NewSpanContext(trace.SpanContextConfig{TraceID: trace.TraceID{1}, SpanID: trace.SpanID{1}, Remote: true}))
 	)
 	emits := map[string]*cell{}
 	hand.Control = true
@@ -126,7 +128,10 @@ var runLog = func() []ae.Event {
 	add := func(agent string, payloads ...ae.Payload) {
 		for _, p := range payloads {
 			n := len(log)
-			log = append(log, ae.Event{Sequence: uint64(n), Time: otelStart.Add(time.Duration(n) * time.Millisecond), AgentID: agent, SchemaVersion: ae.SchemaVersion, Payload: p})
+			log = append(log, ae.Event{
+				Sequence: uint64(n), Time: otelStart.Add(time.Duration(n) * time.Millisecond),
+				AgentID: agent, SchemaVersion: ae.SchemaVersion, Payload: p,
+			})
 		}
 	}
 	add("", &ae.RunStarted{Name: "survey"})
@@ -134,7 +139,10 @@ var runLog = func() []ae.Event {
 	for range turns {
 		add("coder",
 			&ae.ModelCalled{ModelCallID: "m", Provider: "anthropic", Model: "claude"},
-			&ae.ModelReturned{ModelCallID: "m", Model: "claude-1", FinishReasons: []string{"tool_calls"}, Usage: ae.Some(ae.Usage{InputTokens: 310, OutputTokens: 24})},
+			&ae.ModelReturned{
+				ModelCallID: "m", Model: "claude-1", FinishReasons: []string{"tool_calls"},
+				Usage: ae.Some(ae.Usage{InputTokens: 310, OutputTokens: 24}),
+			},
 			&ae.AgentTransition{From: ae.StatusThinking, To: ae.StatusToolCall},
 			&ae.ToolCalled{CallID: "c", ToolID: "Read", Arguments: `{"path":"main.go"}`},
 			&ae.AgentTransition{From: ae.StatusToolCall, To: ae.StatusToolResult},
@@ -171,10 +179,12 @@ func handRecorder(p trace.TracerProvider) runRecorder {
 		now := func() trace.SpanEventOption {
 			return trace.WithTimestamp(otelStart.Add(time.Duration(seq) * time.Millisecond))
 		}
-		start := func(ctx context.Context, kind trace.SpanKind, name, operation, agent string, more ...attribute.KeyValue) (context.Context, trace.Span) {
+		start := func(ctx context.Context, kind trace.SpanKind, name, operation, agent string,
+			more ...attribute.KeyValue) (context.Context, trace.Span) {
 			attrs := append(make([]attribute.KeyValue, 0, 10), attribute.String("gen_ai.operation.name", operation))
 			attrs = append(attrs, more...)
-			attrs = append(attrs, attribute.String("agentevents.run.id", runID), attribute.String("agentevents.schema", ae.SchemaVersion), attribute.Int64("agentevents.seq.first", seq))
+			attrs = append(attrs, attribute.String("agentevents.run.id", runID),
+				attribute.String("agentevents.schema", ae.SchemaVersion), attribute.Int64("agentevents.seq.first", seq))
 			if agent != "" {
 				attrs = append(attrs, attribute.String("gen_ai.agent.name", agent), attribute.String("agentevents.agent.id", agent))
 			}
@@ -187,24 +197,33 @@ func handRecorder(p trace.TracerProvider) runRecorder {
 			s.End(now())
 			seq++
 		}
-		ctx, run := start(context.Background(), trace.SpanKindInternal, "invoke_workflow survey", "invoke_workflow", "", attribute.String("gen_ai.workflow.name", "survey"))
+		ctx, run := start(context.Background(), trace.SpanKindInternal, "invoke_workflow survey", "invoke_workflow", "",
+			attribute.String("gen_ai.workflow.name", "survey"))
 		ctx, agent := start(ctx, trace.SpanKindInternal, "invoke_agent coder", "invoke_agent", "coder")
 		transition := func(from, to string) {
-			agent.AddEvent("agentevents.agent.transition", now(), trace.WithAttributes(attribute.String("agentevents.agent.from", from), attribute.String("agentevents.agent.to", to)))
+			agent.AddEvent("agentevents.agent.transition", now(),
+				trace.WithAttributes(attribute.String("agentevents.agent.from", from),
+					attribute.String("agentevents.agent.to", to)))
 			seq++
 		}
 		for range turns {
-			_, model := start(ctx, trace.SpanKindClient, "chat claude", "chat", "coder", attribute.String("gen_ai.provider.name", "anthropic"), attribute.String("gen_ai.request.model", "claude"))
-			end(model, attribute.String("gen_ai.response.model", "claude-1"), attribute.StringSlice("gen_ai.response.finish_reasons", []string{"tool_calls"}),
+			_, model := start(ctx, trace.SpanKindClient, "chat claude", "chat", "coder",
+				attribute.String("gen_ai.provider.name", "anthropic"), attribute.String("gen_ai.request.model", "claude"))
+			end(model, attribute.String("gen_ai.response.model", "claude-1"),
+				attribute.StringSlice("gen_ai.response.finish_reasons", []string{"tool_calls"}),
 				attribute.Int64("gen_ai.usage.input_tokens", 310), attribute.Int64("gen_ai.usage.output_tokens", 24))
 			transition("thinking", "tool_call")
-			_, tool := start(ctx, trace.SpanKindInternal, "execute_tool Read", "execute_tool", "coder", attribute.String("gen_ai.tool.name", "Read"), attribute.String("gen_ai.tool.call.id", "c"))
+			_, tool := start(ctx, trace.SpanKindInternal, "execute_tool Read", "execute_tool", "coder",
+				attribute.String("gen_ai.tool.name", "Read"), attribute.String("gen_ai.tool.call.id", "c"))
 			transition("tool_call", "tool_result")
 			end(tool)
-			agent.AddEvent("agentevents.text", now(), trace.WithAttributes(attribute.Int("agentevents.text.bytes", len("It is there."))))
+			agent.AddEvent("agentevents.text", now(),
+				trace.WithAttributes(attribute.Int("agentevents.text.bytes", len("It is there."))))
 			seq++
 		}
-		end(agent, attribute.String("agentevents.agent.outcome", "converged"), attribute.Int64("agentevents.agent.tool_calls", turns), attribute.Int64("agentevents.agent.model_calls", turns))
-		end(run, attribute.String("agentevents.run.outcome", "completed"), attribute.Int64("agentevents.run.tool_calls", turns), attribute.Int64("agentevents.run.model_calls", turns))
+		end(agent, attribute.String("agentevents.agent.outcome", "converged"),
+			attribute.Int64("agentevents.agent.tool_calls", turns), attribute.Int64("agentevents.agent.model_calls", turns))
+		end(run, attribute.String("agentevents.run.outcome", "completed"),
+			attribute.Int64("agentevents.run.tool_calls", turns), attribute.Int64("agentevents.run.model_calls", turns))
 	}
 }

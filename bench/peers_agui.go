@@ -35,5 +35,6 @@ func aguiComparison() comparison {
 		_, err := agui.EventFromJSON([]byte(aguiDelta))
 		return err
 	})}
-	return versus("F6", "a text delta: Event.UnmarshalJSON / AG-UI SDK EventFromJSON of its own, shorter line", bar{}, ours, theirs)
+	return versus("F6",
+		"a text delta: Event.UnmarshalJSON / AG-UI SDK EventFromJSON of its own, shorter line", bar{}, ours, theirs)
 }

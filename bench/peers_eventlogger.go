@@ -27,7 +27,9 @@ func (l load) eventlogger() (func(int) error, error) {
 		}
 	}
 	for _, sink := range []eventlogger.NodeID{"file", "none"} {
-		err := b.RegisterPipeline(eventlogger.Pipeline{PipelineID: eventlogger.PipelineID(sink), EventType: "event", NodeIDs: []eventlogger.NodeID{"json", sink}})
+		err := b.RegisterPipeline(eventlogger.Pipeline{
+			PipelineID: eventlogger.PipelineID(sink), EventType: "event", NodeIDs: []eventlogger.NodeID{"json", sink},
+		})
 		if err != nil {
 			return nil, err
 		}

@@ -44,7 +44,10 @@ func textMirror(s *sample) *envelope {
 	case *toolCalled[json.RawMessage]:
 		e.Payload = &toolCalled[jsontext.Value]{CallID: p.CallID, ToolID: p.ToolID, Arguments: jsontext.Value(p.Arguments)}
 	case *toolReturned[json.RawMessage]:
-		e.Payload = &toolReturned[jsontext.Value]{CallID: p.CallID, ToolID: p.ToolID, Status: p.Status, ResultSummary: p.ResultSummary, DurationMs: p.DurationMs, OneEvent: p.OneEvent}
+		e.Payload = &toolReturned[jsontext.Value]{
+			CallID: p.CallID, ToolID: p.ToolID, Status: p.Status,
+			ResultSummary: p.ResultSummary, DurationMs: p.DurationMs, OneEvent: p.OneEvent,
+		}
 	}
 	return &e
 }
@@ -111,7 +114,10 @@ func payload[P any](unmarshal func([]byte, any) error, raw []byte) (*P, error) {
 }
 
 func (p *toolCalled[R]) event() ae.Payload {
-	out := &ae.ToolCalled{CallID: p.CallID, ToolID: p.ToolID, Arguments: ae.JSON(p.Arguments), ArgumentsSummary: p.ArgumentsSummary, RetryOf: p.RetryOf}
+	out := &ae.ToolCalled{
+		CallID: p.CallID, ToolID: p.ToolID, Arguments: ae.JSON(p.Arguments),
+		ArgumentsSummary: p.ArgumentsSummary, RetryOf: p.RetryOf,
+	}
 	if p.Attempt != nil {
 		out.Attempt = ae.Some(*p.Attempt)
 	}
@@ -120,7 +126,8 @@ func (p *toolCalled[R]) event() ae.Payload {
 
 func (p *toolReturned[R]) event() ae.Payload {
 	out := &ae.ToolReturned{
-		CallID: p.CallID, ToolID: p.ToolID, Status: ae.ToolStatus(p.Status), Result: ae.JSON(p.Result), ResultSummary: p.ResultSummary,
+		CallID: p.CallID, ToolID: p.ToolID, Status: ae.ToolStatus(p.Status),
+		Result: ae.JSON(p.Result), ResultSummary: p.ResultSummary,
 		OneEvent: p.OneEvent, Arguments: ae.JSON(p.Arguments), ArgumentsSummary: p.ArgumentsSummary,
 	}
 	if p.Error != nil {
@@ -183,7 +190,8 @@ func (d decoder) event(line []byte) (ae.Event, error) {
 	}
 	h := &v.header
 	ev := ae.Event{
-		ID: h.ID, Sequence: h.Sequence, Time: h.Timestamp, RunID: h.RunID, AgentID: h.AgentID, CausationID: h.CausationID, SchemaVersion: h.SchemaVersion,
+		ID: h.ID, Sequence: h.Sequence, Time: h.Timestamp, RunID: h.RunID,
+		AgentID: h.AgentID, CausationID: h.CausationID, SchemaVersion: h.SchemaVersion,
 		Scope: ae.Scope{SessionID: h.SessionID, WorkflowID: h.WorkflowID, NodeID: h.NodeID},
 	}
 	if h.Step != nil {

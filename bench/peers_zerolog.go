@@ -18,7 +18,8 @@ func newZerolog(w io.Writer) zerolog.Logger {
 // logSample writes a sample with its own stamps.
 func logSample(log *zerolog.Logger, s *sample) {
 	m := s.mirror
-	e := log.Log().Str("id", m.ID).Uint64("sequence", m.Sequence).Time("timestamp", m.Timestamp).Str("type", m.Type).Str("runId", m.RunID).
+	e := log.Log().Str("id", m.ID).Uint64("sequence", m.Sequence).Time("timestamp", m.Timestamp).
+		Str("type", m.Type).Str("runId", m.RunID).
 		Str("agentId", m.AgentID).Int("step", *m.Step)
 	if m.CausationID != "" {
 		e = e.Str("causationId", m.CausationID)
@@ -28,7 +29,8 @@ func logSample(log *zerolog.Logger, s *sample) {
 
 // logStamped writes a payload with the stamps of st.
 func logStamped(log *zerolog.Logger, st *stamp, kind string, payload zerolog.LogObjectMarshaler) {
-	e := log.Log().Bytes("id", st.id[:]).Uint64("sequence", st.sequence).Time("timestamp", st.time).Str("type", kind).Str("runId", st.run).
+	e := log.Log().Bytes("id", st.id[:]).Uint64("sequence", st.sequence).Time("timestamp", st.time).
+		Str("type", kind).Str("runId", st.run).
 		Str("agentId", st.agent).Int("step", st.step)
 	if st.caused {
 		e = e.Bytes("causationId", st.cause[:])

@@ -143,7 +143,8 @@ func programVersions() []string {
 	if v, err := exec.Command("jq", "--version").Output(); err == nil {
 		out = append(out, strings.TrimSpace(string(v)))
 	}
-	text, err := os.ReadFile(filepath.Join(os.Getenv("AGENTEVENTS_DUCKDB"), "node_modules", "@duckdb", "node-api", "package.json"))
+	text, err := os.ReadFile(filepath.Join(os.Getenv("AGENTEVENTS_DUCKDB"),
+		"node_modules", "@duckdb", "node-api", "package.json"))
 	var pack struct{ Name, Version string }
 	if err == nil && json.Unmarshal(text, &pack) == nil {
 		out = append(out, pack.Name+" "+pack.Version)

@@ -133,7 +133,8 @@ func measurePlan(ctx context.Context, plan []*planned, rounds int, durable strin
 			if p.durable {
 				program = durable
 			}
-			series, err := measure.Child(exec.CommandContext(ctx, program, "measure", p.name, shared), measure.Request{Cells: names(p.cells), Rounds: n, N: p.record.N()})
+			series, err := measure.Child(exec.CommandContext(ctx, program, "measure", p.name, shared),
+				measure.Request{Cells: names(p.cells), Rounds: n, N: p.record.N()})
 			if err != nil {
 				return fmt.Errorf("%s: %w", p.name, err)
 			}
@@ -252,7 +253,8 @@ func buildDurable(ctx context.Context) (string, error) {
 
 // benchFolder returns the folder of this program's source.
 func benchFolder(ctx context.Context) (string, error) {
-	out, err := exec.CommandContext(ctx, "go", "list", "-f", "{{.Dir}}", "github.com/agentevents/agentevents/bench").Output()
+	out, err := exec.CommandContext(ctx, "go", "list", "-f", "{{.Dir}}",
+		"github.com/agentevents/agentevents/bench").Output()
 	if err != nil {
 		return "", fmt.Errorf("the source of bench is not found: run it from the repository: %w", err)
 	}
@@ -270,8 +272,10 @@ var peers = []string{
 // writeHeader writes the versions of the peers, and how to read the table. durable is the path of the
 // program of bench/durable, or empty.
 func writeHeader(w io.Writer, rounds int, floor float64, durable string) {
-	fmt.Fprintf(w, "%s, %d cores, %s/%s, %s\n", cpuModel(), runtime.NumCPU(), runtime.GOOS, runtime.GOARCH, runtime.Version())
-	fmt.Fprintf(w, "%s, %d rounds, encoding/json is %s\n", time.Now().UTC().Format("2006-01-02 15:04 UTC"), rounds, stdJSON)
+	fmt.Fprintf(w, "%s, %d cores, %s/%s, %s\n",
+		cpuModel(), runtime.NumCPU(), runtime.GOOS, runtime.GOARCH, runtime.Version())
+	fmt.Fprintf(w, "%s, %d rounds, encoding/json is %s\n",
+		time.Now().UTC().Format("2006-01-02 15:04 UTC"), rounds, stdJSON)
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		info = &debug.BuildInfo{}

@@ -34,7 +34,8 @@ func growSections() []section {
 			if w.accepted && shape.Refused {
 				continue
 			}
-			out = append(out, grow(shape.Name+": "+w.name, atMost(3), func(n int) (func() error, error) { return w.prepare(shape.Log(n)) }))
+			out = append(out, grow(shape.Name+": "+w.name, atMost(3),
+				func(n int) (func() error, error) { return w.prepare(shape.Log(n)) }))
 		}
 	}
 	return append(out, grow("a map of agents, for comparison", bar{}, mapOfAgents))
@@ -85,7 +86,8 @@ var scaleWork = []struct {
 // emitAll records events of any runs.
 func emitAll(events []ae.Event) error {
 	ctx := context.Background()
-	em, err := ae.NewEmitter(ae.EmitterOptions{Lifecycle: ae.LifecycleStrict, Sinks: []ae.Sink{ae.NewWriter(io.Discard, ae.WriterOptions{})}})
+	em, err := ae.NewEmitter(ae.EmitterOptions{Lifecycle: ae.LifecycleStrict,
+		Sinks: []ae.Sink{ae.NewWriter(io.Discard, ae.WriterOptions{})}})
 	if err != nil {
 		return err
 	}
@@ -125,10 +127,11 @@ func mapOfAgents(n int) (func() error, error) {
 // grow makes the section of a row of S1.
 func grow(what string, b bar, prepare func(n int) (func() error, error)) section {
 	at := func(n int) *cell {
-		return &cell{Name: fmt.Sprintf("%s, %d", what, n), Events: n, Cold: true, Setup: func(*cell) (func(int) error, error) {
+		setup := func(*cell) (func(int) error, error) {
 			op, err := prepare(n)
 			return measure.Repeat(op), err
-		}}
+		}
+		return &cell{Name: fmt.Sprintf("%s, %d", what, n), Events: n, Cold: true, Setup: setup}
 	}
 	return section{name: "growing, " + what, once: true, comparisons: func() []comparison {
 		return []comparison{versus("S1", what, b, at(many), at(few))}

@@ -195,5 +195,6 @@ func tally(rows []row) string {
 			other++
 		}
 	}
-	return fmt.Sprintf("%d rows: %d ok, %d SHORT, %d cross their bars, %d without a verdict", len(rows), n[measure.OK], n[measure.Short], n[measure.Crosses], other)
+	return fmt.Sprintf("%d rows: %d ok, %d SHORT, %d cross their bars, %d without a verdict",
+		len(rows), n[measure.OK], n[measure.Short], n[measure.Crosses], other)
 }

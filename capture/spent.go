@@ -26,7 +26,8 @@ func Spent(sessions []*Session) iter.Seq[Spending] {
 		if len(sessions) == 0 {
 			return
 		}
-		byPath := slices.SortedFunc(slices.Values(sessions), func(a, b *Session) int { return cmp.Compare(a.path(), b.path()) })
+		byPath := slices.SortedFunc(slices.Values(sessions),
+			func(a, b *Session) int { return cmp.Compare(a.path(), b.path()) })
 		adder := session.NewAdder(session.Options(*cmp.Or(sessions[0].o, &Options{})))
 		defer adder.Close() // it was only read
 		for _, s := range byPath {

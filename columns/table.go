@@ -62,7 +62,9 @@ func optional[T any](v T, ok bool) any {
 
 // PostgreSQL is the type in PostgreSQL, with NOT NULL where every row has a value.
 func (c *Column) PostgreSQL() string {
-	t := map[Kind]string{Text: "text", Int: "bigint", Float: "double precision", Bool: "boolean", Time: "timestamptz"}[c.Kind]
+	t := map[Kind]string{
+		Text: "text", Int: "bigint", Float: "double precision", Bool: "boolean", Time: "timestamptz",
+	}[c.Kind]
 	if c.Always {
 		t += " NOT NULL"
 	}
@@ -71,7 +73,9 @@ func (c *Column) PostgreSQL() string {
 
 // ClickHouse is the type in ClickHouse.
 func (c *Column) ClickHouse() string {
-	t := map[Kind]string{Text: "String", Int: "Int64", Float: "Float64", Bool: "Bool", Time: "DateTime64(6, 'UTC')"}[c.Kind]
+	t := map[Kind]string{
+		Text: "String", Int: "Int64", Float: "Float64", Bool: "Bool", Time: "DateTime64(6, 'UTC')",
+	}[c.Kind]
 	if !c.Always {
 		t = "Nullable(" + t + ")"
 	}
@@ -83,7 +87,9 @@ func (c *Column) ClickHouse() string {
 
 // DuckDB is the type in DuckDB, also of the column of a Parquet file.
 func (c *Column) DuckDB() string {
-	t := map[Kind]string{Text: "VARCHAR", Int: "BIGINT", Float: "DOUBLE", Bool: "BOOLEAN", Time: "TIMESTAMP WITH TIME ZONE"}[c.Kind]
+	t := map[Kind]string{
+		Text: "VARCHAR", Int: "BIGINT", Float: "DOUBLE", Bool: "BOOLEAN", Time: "TIMESTAMP WITH TIME ZONE",
+	}[c.Kind]
 	if c.Always {
 		t += " NOT NULL"
 	}

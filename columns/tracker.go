@@ -111,7 +111,8 @@ func (t *Tracker) run(id string) *run {
 // above 2^63-1.
 func (t *Tracker) Add(ev *agentevents.Event, text string) (Row, error) {
 	if ev.Sequence > math.MaxInt64 {
-		return Row{}, fmt.Errorf("columns: event %s of run %s has the sequence %d, legal: up to 2^63-1", jsonwire.Brief(ev.ID), jsonwire.Brief(ev.RunID), ev.Sequence)
+		return Row{}, fmt.Errorf("columns: event %s of run %s has the sequence %d, legal: up to 2^63-1",
+			jsonwire.Brief(ev.ID), jsonwire.Brief(ev.RunID), ev.Sequence)
 	}
 	if text == "" {
 		line, err := ev.AppendJSON(t.buf[:0])
@@ -132,9 +133,11 @@ func (t *Tracker) Add(ev *agentevents.Event, text string) (Row, error) {
 	}
 	row := Row{
 		RunID: ev.RunID, Sequence: int64(ev.Sequence), EventID: ev.ID, Kind: string(ev.Kind()),
-		SessionID: ev.SessionID, TaskID: ev.TaskID, WorkflowID: ev.WorkflowID, Phase: ev.Phase, NodeID: ev.NodeID, NodeRunID: ev.NodeRunID,
+		SessionID: ev.SessionID, TaskID: ev.TaskID, WorkflowID: ev.WorkflowID,
+		Phase: ev.Phase, NodeID: ev.NodeID, NodeRunID: ev.NodeRunID,
 		AgentID: ev.AgentID, AgentName: ev.AgentID, AgentWas: e.Formerly, ParentAgentID: ev.ParentAgentID, Actor: ev.Actor,
-		Begins: int64(e.Begins), HandsOver: e.From, RunStatus: r.change(ev), TraceID: ev.TraceID, SpanID: ev.SpanID, ParentSpanID: ev.ParentSpanID, Line: text,
+		Begins: int64(e.Begins), HandsOver: e.From, RunStatus: r.change(ev),
+		TraceID: ev.TraceID, SpanID: ev.SpanID, ParentSpanID: ev.ParentSpanID, Line: text,
 	}
 	if row.Ends = over; agentevents.TimeKnown(ev.Time) {
 		row.Time = ev.Time
@@ -155,7 +158,8 @@ func (t *Tracker) Add(ev *agentevents.Event, text string) (Row, error) {
 // change returns the status of the run after an event, if it has changed.
 func (r *run) change(ev *agentevents.Event) string {
 	switch ev.Payload.(type) {
-	case *agentevents.ToolCalled, *agentevents.ToolReturned, *agentevents.ToolArgumentsDelta, *agentevents.TextDelta, *agentevents.AgentReasoningDelta,
+	case *agentevents.ToolCalled, *agentevents.ToolReturned, *agentevents.ToolArgumentsDelta,
+		*agentevents.TextDelta, *agentevents.AgentReasoningDelta,
 		*agentevents.ModelCalled, *agentevents.ModelReturned, *agentevents.UsageObserved:
 		if r.status != "" {
 			return "" // they are frequent, and change nothing
@@ -330,7 +334,8 @@ func (r *Row) over(how endword.Meaning, ev *agentevents.Event, e *agentevents.Ef
 }
 
 // work sets the columns of the end of a turn or a step.
-func (r *Row) work(err agentevents.Opt[agentevents.ErrorInfo], stated agentevents.Opt[time.Duration], ev *agentevents.Event, e *agentevents.Effect) {
+func (r *Row) work(err agentevents.Opt[agentevents.ErrorInfo],
+	stated agentevents.Opt[time.Duration], ev *agentevents.Event, e *agentevents.Effect) {
 	r.error(err)
 	r.ended(endword.End{Error: err.OK, Code: err.V.Code}.Meaning())
 	r.took(stated, e.Began, ev.Time, false)
@@ -360,7 +365,8 @@ func (r *Row) took(stated agentevents.Opt[time.Duration], from, to time.Time, mo
 	switch {
 	case stated.OK:
 		r.DurationMS = milliseconds(stated.V)
-	case agentevents.TimeKnown(from) && agentevents.TimeKnown(to) && !from.IsZero() && (to.After(from) || !moves && to.Equal(from)):
+	case agentevents.TimeKnown(from) && agentevents.TimeKnown(to) &&
+		!from.IsZero() && (to.After(from) || !moves && to.Equal(from)):
 		r.DurationMS = milliseconds(to.Sub(from))
 	}
 }

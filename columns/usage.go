@@ -60,7 +60,8 @@ type change struct {
 
 func newChange(u *agentevents.Usage) change {
 	c := change{
-		Input: u.InputTokens, Output: u.OutputTokens, CacheRead: u.CacheReadInputTokens.V, CacheWrite: u.CacheCreationInputTokens.V,
+		Input: u.InputTokens, Output: u.OutputTokens,
+		CacheRead: u.CacheReadInputTokens.V, CacheWrite: u.CacheCreationInputTokens.V,
 		Reasoning: u.ReasoningOutputTokens.V, Total: u.TotalTokens.V,
 	}
 	if u.CostUSD.OK {

@@ -70,7 +70,8 @@ func (a *Auto) Decode(dst []agentevents.Event, line []byte) ([]agentevents.Event
 	switch {
 	case err != nil:
 	case d == nil:
-		return dst, &agentevents.LineError{Err: fmt.Errorf("this is a line of %s, but the reader has no decoder for that dialect", name)}
+		err := fmt.Errorf("this is a line of %s, but the reader has no decoder for that dialect", name)
+		return dst, &agentevents.LineError{Err: err}
 	default:
 		switch dst, err = d.Decode(dst, line); {
 		case a.doubt && err == nil:
@@ -149,7 +150,8 @@ func (a *Auto) detect(line []byte) (Name, error) {
 	if name == "" {
 		l, ok := look(text)
 		var syntax *jsonwire.SyntaxError
-		if !ok && strings.HasPrefix(text, "{") && errors.As(jsonwire.Valid(text), &syntax) { // no decoder has a better error for broken JSON
+		// no decoder has a better error for broken JSON
+		if !ok && strings.HasPrefix(text, "{") && errors.As(jsonwire.Valid(text), &syntax) {
 			return a.last, &agentevents.LineError{Column: syntax.Offset, Pointer: jsonwire.Pointer(text, syntax.Offset),
 				Err: errors.New(syntax.Msg)}
 		}

@@ -80,7 +80,8 @@ func (n *Names) named(ev *agentevents.Event) string {
 	name := ""
 	switch ev.Payload.(type) {
 	case *agentevents.AgentStarted, *agentevents.HandoffAccepted,
-		*agentevents.ApprovalGranted, *agentevents.ApprovalRejected, *agentevents.ClarificationResolved: // of another agent, or of a person
+		*agentevents.ApprovalGranted, *agentevents.ApprovalRejected, *agentevents.ClarificationResolved:
+		// they are of another agent, or of a person
 	case *agentevents.AgentEnded:
 		name = n.nameless(ev, ev.SpanID)
 	default:

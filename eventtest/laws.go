@@ -72,7 +72,8 @@ func (r *Recorder) WantLaws(t testing.TB, o LawOptions) {
 	}
 }
 
-func checkLaws(events []agentevents.Event, o LawOptions, from map[string]*agentevents.RunSnapshot, live map[string][]byte) error {
+func checkLaws(events []agentevents.Event, o LawOptions,
+	from map[string]*agentevents.RunSnapshot, live map[string][]byte) error {
 	runs := map[string][]agentevents.Event{}
 	var order []string
 	ids := map[string]agentevents.Event{}
@@ -83,7 +84,8 @@ func checkLaws(events []agentevents.Event, o LawOptions, from map[string]*agente
 		}
 		runs[ev.RunID] = append(runs[ev.RunID], ev)
 		if first, ok := ids[ev.ID]; ok {
-			errs = append(errs, broken(ev, "ids", "its id %s is also the id of sequence %d of run %s", spell(cut(ev.ID)), first.Sequence, spell(cut(first.RunID))))
+			errs = append(errs, broken(ev, "ids", "its id %s is also the id of sequence %d of run %s",
+				spell(cut(ev.ID)), first.Sequence, spell(cut(first.RunID))))
 			continue
 		}
 		ids[ev.ID] = ev
@@ -107,7 +109,8 @@ type laws struct {
 
 // broken returns the error of a law that an event breaks.
 func broken(ev agentevents.Event, law, format string, args ...any) error {
-	return fmt.Errorf("%s: run %s, sequence %d (%s): %s", law, spell(cut(ev.RunID)), ev.Sequence, Describe(ev), fmt.Sprintf(format, args...))
+	return fmt.Errorf("%s: run %s, sequence %d (%s): %s",
+		law, spell(cut(ev.RunID)), ev.Sequence, Describe(ev), fmt.Sprintf(format, args...))
 }
 
 func (l *laws) fail(ev agentevents.Event, law, format string, args ...any) {
@@ -143,7 +146,8 @@ func (l *laws) check() {
 		l.same(text, s, err, "in two pieces, cut after "+events(at)+",")
 	}
 	if l.live != nil && !bytes.Equal(text, l.live) {
-		l.fail(last, "folds", "the fold that went on while the events were recorded is another one%s", firstDifference(text, l.live))
+		l.fail(last, "folds", "the fold that went on while the events were recorded is another one%s",
+			firstDifference(text, l.live))
 	}
 	if !l.o.Open {
 		l.ends(whole)
@@ -173,7 +177,8 @@ func (l *laws) fold(from *agentevents.RunSnapshot, events []agentevents.Event) (
 }
 
 // foldFrom folds events that come after a snapshot, or after none.
-func foldFrom(from *agentevents.RunSnapshot, events []agentevents.Event, o agentevents.FoldOptions) (*agentevents.RunSnapshot, error) {
+func foldFrom(from *agentevents.RunSnapshot, events []agentevents.Event,
+	o agentevents.FoldOptions) (*agentevents.RunSnapshot, error) {
 	fold := agentevents.NewFold(o)
 	if from != nil {
 		var err error
@@ -238,7 +243,8 @@ func (l *laws) ends(s *agentevents.RunSnapshot) {
 	open := func(what, id string) {
 		l.errs = append(l.errs, fmt.Errorf("ends: run %s: %s has not ended", spell(cut(s.RunID)), what+" "+spell(cut(id))))
 	}
-	started := slices.ContainsFunc(l.events, func(ev agentevents.Event) bool { return ev.Kind() == agentevents.KindRunStarted })
+	started := slices.ContainsFunc(l.events,
+		func(ev agentevents.Event) bool { return ev.Kind() == agentevents.KindRunStarted })
 	switch s.Status {
 	case agentevents.RunStatusCompleted, agentevents.RunStatusFailed, agentevents.RunStatusCancelled:
 	default:

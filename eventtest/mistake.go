@@ -15,8 +15,9 @@ import (
 // kinds and members of their own.
 
 // envelope are the members of a line.
-var envelope = strings.Fields(`id sequence timestamp type runId sessionId taskId workflowId phase nodeId nodeRunId agentId
-	actor parentAgentId parentCallId step traceId spanId parentSpanId causationId schemaVersion marks payload`)
+var envelope = strings.Fields(`id sequence timestamp type runId sessionId taskId workflowId phase nodeId
+	nodeRunId agentId actor parentAgentId parentCallId step traceId spanId parentSpanId causationId schemaVersion
+	marks payload`)
 
 // mistake returns an error for the first member that no event of the line's kinds can have,
 // and notes the first word that seems to be a misspelt kind.
@@ -26,7 +27,8 @@ func (r *Recorder) mistake(w *want) error {
 	for i := range w.words {
 		switch word := &w.words[i]; {
 		case word.dotted() && len(kinds) == 0 && w.hint == "":
-			if near := nearKind(word.value); near != "" && !r.has(func(l *line) bool { return slices.Contains(l.words, word.value) }) {
+			if near := nearKind(word.value); near != "" &&
+				!r.has(func(l *line) bool { return slices.Contains(l.words, word.value) }) {
 				w.hint = fmt.Sprintf("%s is not a kind; %s is", word.value, near)
 			}
 		case word.name != "" && (len(kinds) > 0 || !dotted):
@@ -34,7 +36,8 @@ func (r *Recorder) mistake(w *want) error {
 			if len(kinds) == 0 {
 				of = agentevents.Kinds()
 			}
-			if near, known := lookMember(of, word.name); !known && !r.has(func(l *line) bool { return l.member(word.name) != "" }) {
+			if near, known := lookMember(of, word.name); !known &&
+				!r.has(func(l *line) bool { return l.member(word.name) != "" }) {
 				return fmt.Errorf("no event of this kind has a member %s%s", word.name, near)
 			}
 		}

@@ -98,7 +98,8 @@ func (p *plain) walk(field string, v reflect.Value) {
 
 // nobodys are the fields with ids of events, traces and spans, and the beginning of their words. Nobody
 // chooses these ids, whatever they look like.
-var nobodys = map[string]string{"EventID": "id", "CausationID": "id", "TraceID": "trace", "SpanID": "span", "ParentSpanID": "span"}
+var nobodys = map[string]string{"EventID": "id", "CausationID": "id",
+	"TraceID": "trace", "SpanID": "span", "ParentSpanID": "span"}
 
 // word returns the word for an id, or the id if somebody chose it.
 func (p *plain) word(field, id string) string {

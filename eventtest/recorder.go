@@ -86,7 +86,8 @@ func emittedAt() string {
 	for more := true; more; {
 		var f runtime.Frame
 		f, more = frames.Next()
-		own := strings.HasPrefix(f.Function, "runtime.") || strings.HasPrefix(f.Function, module+".") || strings.HasPrefix(f.Function, module+"/eventtest.")
+		own := strings.HasPrefix(f.Function, "runtime.") || strings.HasPrefix(f.Function, module+".") ||
+			strings.HasPrefix(f.Function, module+"/eventtest.")
 		if !own {
 			return fmt.Sprintf(" at %s:%d", filepath.Base(f.File), f.Line)
 		}

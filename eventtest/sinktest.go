@@ -145,10 +145,11 @@ var sinkCases = []sinkCase{
 		checks:      []sinkCheck{noError, arrived, unchanged},
 	},
 	{
-		name:        "cancelled-context",
-		explanation: "an event is taken although the context of who emits it has ended: it may be the event that explains the end",
-		act:         func(r *sinkRig) { r.story(ended(), "r1") },
-		checks:      []sinkCheck{noError, arrived},
+		name: "cancelled-context",
+		explanation: "an event is taken although the context of who emits it has ended: " +
+			"it may be the event that explains the end",
+		act:    func(r *sinkRig) { r.story(ended(), "r1") },
+		checks: []sinkCheck{noError, arrived},
 	},
 	{
 		name:        "context",
@@ -280,9 +281,13 @@ type sinkRig struct {
 
 func newSinkRig(t testing.TB, k *SinkTest, s agentevents.Sink, label string) *sinkRig {
 	t.Helper()
-	r := &sinkRig{t: t, kit: k, label: label, ctx: context.Background(), sink: s, sent: new(lineKeeper), runs: map[string]*agentevents.Run{}}
+	r := &sinkRig{
+		t: t, kit: k, label: label, ctx: context.Background(), sink: s,
+		sent: new(lineKeeper), runs: map[string]*agentevents.Run{},
+	}
 	var err error
-	r.em, err = agentevents.NewEmitter(agentevents.EmitterOptions{Lifecycle: agentevents.LifecycleDerived, Sinks: []agentevents.Sink{r.sent, s}})
+	r.em, err = agentevents.NewEmitter(agentevents.EmitterOptions{Lifecycle: agentevents.LifecycleDerived,
+		Sinks: []agentevents.Sink{r.sent, s}})
 	if err != nil {
 		t.Errorf("eventtest: the sink cannot be one of an emitter: %v", err)
 		return nil
@@ -373,7 +378,10 @@ func (r *sinkRig) story(ctx context.Context, id string) { r.end(ctx, r.begin(ctx
 
 func (r *sinkRig) end(ctx context.Context, run *agentevents.Run) {
 	r.emit(ctx, run.Agent("main"),
-		&agentevents.ToolReturned{CallID: "c1", ToolID: "read", Status: agentevents.ToolStatusError, Error: agentevents.Some(agentevents.ErrorInfo{Code: "timeout"})},
+		&agentevents.ToolReturned{
+			CallID: "c1", ToolID: "read", Status: agentevents.ToolStatusError,
+			Error: agentevents.Some(agentevents.ErrorInfo{Code: "timeout"}),
+		},
 		&agentevents.MessageCreated{Message: agentevents.ConversationMessage{To: "user", Content: `[1.50, null]`}},
 		&agentevents.UsageObserved{Usage: agentevents.Usage{InputTokens: 12}},
 		&agentevents.AgentEnded{Outcome: agentevents.OutcomePartial})
@@ -387,7 +395,8 @@ func (r *sinkRig) odd(ctx context.Context, id string) {
 	r.note(ev.SetExtra("acme", `{"x":[]}`))
 	_, err := run.Record(ctx, ev)
 	r.note(err)
-	r.emit(ctx, run.Agent("main"), &agentevents.AgentStarted{}, &agentevents.TextCompleted{Text: strings.Repeat("long \u00e9 ", 1<<17)})
+	r.emit(ctx, run.Agent("main"), &agentevents.AgentStarted{},
+		&agentevents.TextCompleted{Text: strings.Repeat("long \u00e9 ", 1<<17)})
 	r.emit(ctx, run, &agentevents.RunCompleted{})
 }
 
@@ -412,7 +421,8 @@ func (r *sinkRig) example(id string) []agentevents.Event {
 // apart returns the events that f emits with a rig without the sink.
 func (r *sinkRig) apart(f func(*sinkRig)) *Recorder {
 	events := new(Recorder)
-	em, err := agentevents.NewEmitter(agentevents.EmitterOptions{Lifecycle: agentevents.LifecycleDerived, Sinks: []agentevents.Sink{events}})
+	em, err := agentevents.NewEmitter(agentevents.EmitterOptions{Lifecycle: agentevents.LifecycleDerived,
+		Sinks: []agentevents.Sink{events}})
 	r.note(err)
 	other := &sinkRig{em: em, runs: map[string]*agentevents.Run{}}
 	f(other)
@@ -615,7 +625,8 @@ var (
 func traced(r *sinkRig) string {
 	for _, ev := range r.sent.events {
 		if !traceID.MatchString(ev.TraceID) || !spanID.MatchString(ev.SpanID) || !spanID.MatchString(ev.ParentSpanID) {
-			return fmt.Sprintf("the event of sequence %d (%s) has trace %q, span %q and parent %q", ev.Sequence, Describe(ev), ev.TraceID, ev.SpanID, ev.ParentSpanID)
+			return fmt.Sprintf("the event of sequence %d (%s) has trace %q, span %q and parent %q",
+				ev.Sequence, Describe(ev), ev.TraceID, ev.SpanID, ev.ParentSpanID)
 		}
 	}
 	return ""

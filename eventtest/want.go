@@ -56,11 +56,13 @@ func (r *Recorder) WantExactly(t testing.TB, wanted ...any) {
 		for _, row := range rows {
 			fmt.Fprintf(&source, "\t%s,\n", quote(row.text))
 		}
-		t.Errorf("eventtest: %s recorded, no line is wanted:\n%s", events(len(rows)), strings.TrimSuffix(source.String(), "\n"))
+		t.Errorf("eventtest: %s recorded, no line is wanted:\n%s",
+			events(len(rows)), strings.TrimSuffix(source.String(), "\n"))
 		return
 	}
 	if diff, first := align(rows, wants); first >= 0 {
-		t.Errorf("eventtest: %s recorded, %d wanted (+ not wanted, - not recorded):\n%s", events(len(rows)), len(wants), list(diff, first))
+		t.Errorf("eventtest: %s recorded, %d wanted (+ not wanted, - not recorded):\n%s",
+			events(len(rows)), len(wants), list(diff, first))
 	}
 }
 
@@ -76,7 +78,8 @@ func (r *Recorder) WantNone(t testing.TB, unwanted ...any) {
 	rows := r.rows(wants)
 	for _, w := range wants {
 		if w.hint != "" {
-			t.Errorf("eventtest: a line that must not be recorded never is: %s%s; put the word in quotes if it is right", w.text, w.note())
+			t.Errorf("eventtest: a line that must not be recorded never is: "+
+				"%s%s; put the word in quotes if it is right", w.text, w.note())
 		}
 		first := -1
 		for i := range rows {
@@ -88,7 +91,8 @@ func (r *Recorder) WantNone(t testing.TB, unwanted ...any) {
 			}
 		}
 		if first >= 0 {
-			t.Errorf("eventtest: a line that must not be recorded is: %s\nrecorded (! it is this):\n%s", w.text, list(rows, first))
+			t.Errorf("eventtest: a line that must not be recorded is: %s\nrecorded (! it is this):\n%s",
+				w.text, list(rows, first))
 		}
 	}
 }

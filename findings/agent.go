@@ -254,7 +254,8 @@ func (a *agent) ended(r *Run, ev *agentevents.Event, p *agentevents.AgentEnded) 
 		return
 	}
 	a.attempt.add(ev.Sequence, ev.Time, ev.Time, a.spent)
-	r.streak(ev, a, &a.attempt, r.o.Attempts, found{Finding: Finding{Kind: FailureStreak}, about: reason(end), write: attemptsText})
+	r.streak(ev, a, &a.attempt, r.o.Attempts,
+		found{Finding: Finding{Kind: FailureStreak}, about: reason(end), write: attemptsText})
 }
 
 const cancelled = "cancelled" // code of an error of something that somebody stopped
@@ -385,7 +386,8 @@ func (a *agent) failures(x *act, p *agentevents.ToolReturned) {
 		i = len(a.tools)
 		a.tools = append(a.tools, toolStreak{tool: x.tool})
 	}
-	if prev := a.before(1); a.retry.n > 0 && (prev == nil || !prev.failed || prev.tool != x.tool || !prev.args.same(&x.args) || !x.args.ok) {
+	prev := a.before(1)
+	if a.retry.n > 0 && (prev == nil || !prev.failed || prev.tool != x.tool || !prev.args.same(&x.args) || !x.args.ok) {
 		a.retry.reset()
 	}
 	if key := hashOf(letters(text(p.Error.V, cmp.Or(p.ResultSummary, string(p.Result))))); a.err.key != key {
@@ -545,7 +547,8 @@ func (a *agent) look(r *Run, ev *agentevents.Event, p *agentevents.ToolReturned,
 // fails begins a finding about failures in a row, or adds to it, and reports whether it did.
 func (a *agent) fails(r *Run, ev *agentevents.Event, p *agentevents.ToolReturned, x *act) bool {
 	tool := a.tool(x.tool)
-	if !a.retry.reached(r.o.Retries) && !a.err.reached(r.o.SameError) && !a.any.reached(r.o.Failures) && (tool == nil || !tool.reached(r.o.Failures)) {
+	if !a.retry.reached(r.o.Retries) && !a.err.reached(r.o.SameError) &&
+		!a.any.reached(r.o.Failures) && (tool == nil || !tool.reached(r.o.Failures)) {
 		return false // the usual case
 	}
 	one := Finding{AgentID: a.id, ToolID: p.ToolID, CallID: p.CallID}

@@ -59,7 +59,10 @@ func (a *agent) errored(r *Run, ev *agentevents.Event, p *agentevents.AgentError
 
 // stopped notes that the program has found a loop of its own, whose turns the log may lack.
 func (a *agent) stopped(r *Run, ev *agentevents.Event, message string) {
-	f := r.begin(ev, found{Finding: Finding{Kind: Repeat, AgentID: a.id, Severity: Serious, Since: known(ev.Time)}, about: why(message), write: stoppedText})
+	f := r.begin(ev, found{
+		Finding: Finding{Kind: Repeat, AgentID: a.id, Severity: Serious, Since: known(ev.Time)},
+		about:   why(message), write: stoppedText,
+	})
 	if f == nil {
 		return
 	}
@@ -188,7 +191,8 @@ func (a *agent) compacted(r *Run, ev *agentevents.Event) {
 	a.emptied()
 	a.thrash.add(ev.Sequence, ev.Time, ev.Time, a.spent)
 	a.thrash.backOff = false
-	r.streak(ev, a, &a.thrash, r.o.Compactions, found{Finding: Finding{Kind: Context}, write: compactionsText, parts: r.o.CompactionCalls})
+	r.streak(ev, a, &a.thrash, r.o.Compactions,
+		found{Finding: Finding{Kind: Context}, write: compactionsText, parts: r.o.CompactionCalls})
 }
 
 // tokensOf returns all tokens of a model call.

@@ -209,7 +209,8 @@ func (r *Run) forgetAll() {
 	for _, f := range r.found {
 		f.Open = false
 	}
-	r.agents, r.recent, r.open, r.asking, r.working, r.idle, r.hands = nil, nil, 0, 0, 0, nil, hands{} // of many runs an empty map is memory
+	// The empty maps of many runs take memory.
+	r.agents, r.recent, r.open, r.asking, r.working, r.idle, r.hands = nil, nil, 0, 0, 0, nil, hands{}
 }
 
 // begin adds a finding that began earlier, with the events that it has so far.

@@ -65,15 +65,18 @@ func (f *found) last() string {
 }
 
 func repeatText(f *found) string {
-	return fmt.Sprintf("%s made the same call of %s %d times in a row and got the same result", name(f.AgentID), f.about, f.Count)
+	return fmt.Sprintf("%s made the same call of %s %d times in a row and got the same result",
+		name(f.AgentID), f.about, f.Count)
 }
 
 func sortsText(f *found) string {
-	return fmt.Sprintf("%s made %d calls of only %s and got nothing new", name(f.AgentID), f.Count, view.Count(f.parts, "sort"))
+	return fmt.Sprintf("%s made %d calls of only %s and got nothing new",
+		name(f.AgentID), f.Count, view.Count(f.parts, "sort"))
 }
 
 func cycleText(f *found) string {
-	return fmt.Sprintf("%s went round in a circle of %d calls %d times without a new result, the last one %s", name(f.AgentID), f.parts, f.Count/f.parts, f.about)
+	return fmt.Sprintf("%s went round in a circle of %d calls %d times without a new result, the last one %s",
+		name(f.AgentID), f.parts, f.Count/f.parts, f.about)
 }
 
 func handsText(f *found) string {
@@ -95,7 +98,8 @@ func (f *found) went(failed, refused, both string) string {
 }
 
 func retryText(f *found) string {
-	return fmt.Sprintf("%s made a call that %s %d times without a change: %s", name(f.AgentID), f.went("fails", "is refused", "fails or is refused"), f.Count, f.about)
+	return fmt.Sprintf("%s made a call that %s %d times without a change: %s",
+		name(f.AgentID), f.went("fails", "is refused", "fails or is refused"), f.Count, f.about)
 }
 
 func sameErrorText(f *found) string {
@@ -106,7 +110,8 @@ func sameErrorText(f *found) string {
 }
 
 func toolText(f *found) string {
-	return fmt.Sprintf("%d calls of %s by %s %s in a row%s", f.Count, view.Visible(f.ToolID, maxCall), name(f.AgentID), f.calls(), f.last())
+	return fmt.Sprintf("%d calls of %s by %s %s in a row%s",
+		f.Count, view.Visible(f.ToolID, maxCall), name(f.AgentID), f.calls(), f.last())
 }
 
 func anyText(f *found) string {
@@ -118,7 +123,8 @@ func modelText(f *found) string {
 }
 
 func errorsText(f *found) string {
-	return fmt.Sprintf("%s had %d errors in a row without an answer of the model between%s", name(f.AgentID), f.Count, f.last())
+	return fmt.Sprintf("%s had %d errors in a row without an answer of the model between%s",
+		name(f.AgentID), f.Count, f.last())
 }
 
 func stoppedText(f *found) string {
@@ -133,15 +139,18 @@ func stallText(f *found) string {
 	if f.Count == 1 {
 		return "nothing happened for " + view.Duration(f.long) + ", and nothing was waited for"
 	}
-	return fmt.Sprintf("nothing happened %d times, for %s at most, and nothing was waited for", f.Count, view.Duration(f.long))
+	return fmt.Sprintf("nothing happened %d times, for %s at most, and nothing was waited for",
+		f.Count, view.Duration(f.long))
 }
 
 func contextText(f *found) string {
-	return fmt.Sprintf("the input of %s has %d tokens, %d %% of the limit of %d", name(f.AgentID), f.parts, int64(f.parts)*100/max(1, f.room), f.room)
+	return fmt.Sprintf("the input of %s has %d tokens, %d %% of the limit of %d",
+		name(f.AgentID), f.parts, int64(f.parts)*100/max(1, f.room), f.room)
 }
 
 func compactionsText(f *found) string {
-	return fmt.Sprintf("the context of %s was compacted %d times with %d calls or fewer between", name(f.AgentID), f.Count, f.parts)
+	return fmt.Sprintf("the context of %s was compacted %d times with %d calls or fewer between",
+		name(f.AgentID), f.Count, f.parts)
 }
 
 func wasteText(f *found) string {

@@ -74,12 +74,14 @@ func (r *Run) stalls(ev *agentevents.Event, gap time.Duration) bool {
 		return false
 	}
 	switch p := ev.Payload.(type) {
-	case *agentevents.SessionStarted, *agentevents.RunStarted, *agentevents.RunResumed, *agentevents.AgentStarted, *agentevents.TurnStarted,
+	case *agentevents.SessionStarted, *agentevents.RunStarted,
+		*agentevents.RunResumed, *agentevents.AgentStarted, *agentevents.TurnStarted,
 		*agentevents.CommandReceived, *agentevents.CheckpointResumed, *agentevents.WorkflowCreated, *agentevents.TaskAssigned:
 		return false // somebody begins something
 	case *agentevents.MessageCreated:
 		return p.Message.Role != "user" && p.Message.From != "user"
-	case *agentevents.AgentEnded, *agentevents.TurnEnded, *agentevents.RunCompleted, *agentevents.RunFailed, *agentevents.RunCancelled, *agentevents.SessionCompleted:
+	case *agentevents.AgentEnded, *agentevents.TurnEnded, *agentevents.RunCompleted,
+		*agentevents.RunFailed, *agentevents.RunCancelled, *agentevents.SessionCompleted:
 		return !r.answered // else a person leaves
 	}
 	return true
@@ -88,7 +90,8 @@ func (r *Run) stalls(ev *agentevents.Event, gap time.Duration) bool {
 // stalled notes a gap: one finding of the run has all.
 func (r *Run) stalled(ev *agentevents.Event, last time.Time, gap time.Duration) {
 	if r.idle == nil {
-		if r.idle = r.begin(ev, found{Finding: Finding{Kind: Stall, AgentID: ev.AgentID, Since: last}, write: stallText}); r.idle == nil {
+		stall := found{Finding: Finding{Kind: Stall, AgentID: ev.AgentID, Since: last}, write: stallText}
+		if r.idle = r.begin(ev, stall); r.idle == nil {
 			return
 		}
 	}
@@ -117,7 +120,10 @@ func (r *Run) ask(ev *agentevents.Event, id string, timeout agentevents.Opt[time
 	if len(r.asked) == keptAsked {
 		r.asked = slices.Delete(r.asked, 0, 1)
 	}
-	r.asked = append(r.asked, question{id: hashOf(id), name: strings.Clone(id), agent: strings.Clone(ev.AgentID), sequence: ev.Sequence, at: known(ev.Time), timeout: timeout.V})
+	r.asked = append(r.asked, question{
+		id: hashOf(id), name: strings.Clone(id), agent: strings.Clone(ev.AgentID),
+		sequence: ev.Sequence, at: known(ev.Time), timeout: timeout.V,
+	})
 }
 
 // drop closes a question, and returns it.
@@ -157,7 +163,12 @@ func (r *Run) overdue(ev *agentevents.Event) {
 }
 
 func (r *Run) late(ev *agentevents.Event, q *question, write func(*found) string) *found {
-	return r.begin(ev, found{Finding: Finding{Kind: AskedTooLate, AgentID: q.agent, CallID: q.name, Count: 1, Since: q.at, Sequences: []uint64{q.sequence}}, write: write})
+	return r.begin(ev, found{
+		Finding: Finding{
+			Kind: AskedTooLate, AgentID: q.agent, CallID: q.name, Count: 1, Since: q.at, Sequences: []uint64{q.sequence},
+		},
+		write: write,
+	})
 }
 
 // answer closes a question: its answer may come too late.
@@ -231,7 +242,12 @@ func (r *Run) handover(ev *agentevents.Event, from, to string) {
 		h.sequences = append(h.sequences, ev.Sequence)
 		return
 	default:
-		h.f = r.begin(ev, found{Finding: Finding{Kind: PingPong, AgentID: from, Count: h.n - 1, Since: h.since, Sequences: slices.Clone(h.sequences)}, about: name(from) + " and " + name(to), write: handsText})
+		h.f = r.begin(ev, found{
+			Finding: Finding{
+				Kind: PingPong, AgentID: from, Count: h.n - 1, Since: h.since, Sequences: slices.Clone(h.sequences),
+			},
+			about: name(from) + " and " + name(to), write: handsText,
+		})
 		if h.f == nil {
 			return
 		}

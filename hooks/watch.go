@@ -134,7 +134,8 @@ func (w *Watch) install(o agentevents.EmitterOptions,
 	if slices.ContainsFunc(findings.Kinds(), func(k findings.Kind) bool { return w.o.Act[k] != Tell }) {
 		o.Follow = w.follow(o.Follow)
 	}
-	if slices.ContainsFunc(findings.Kinds(), func(k findings.Kind) bool { return w.o.Act[k] == Refuse || w.o.Act[k] == Ask }) {
+	if slices.ContainsFunc(findings.Kinds(),
+		func(k findings.Kind) bool { return w.o.Act[k] == Refuse || w.o.Act[k] == Ask }) {
 		o.Guard = w.guard(o.Guard)
 	}
 	return o

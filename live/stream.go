@@ -157,7 +157,8 @@ func (c *cursor) take() (changed <-chan struct{}, left time.Duration, err error)
 	clear(c.batch) // the run may not keep them any more
 	c.batch = c.batch[:0]
 	if c.from < r.next {
-		i, _ := slices.BinarySearchFunc(r.lines, c.from, func(l line, from uint64) int { return cmp.Compare(l.sequence, from) })
+		i, _ := slices.BinarySearchFunc(r.lines, c.from,
+			func(l line, from uint64) int { return cmp.Compare(l.sequence, from) })
 		size := 0
 		for _, l := range r.lines[i:min(i+maxBatch, len(r.lines))] {
 			if size += len(l.text); size > maxBatchBytes && len(c.batch) > 0 {

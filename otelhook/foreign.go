@@ -22,7 +22,8 @@ func foreign(ctx context.Context, s *spans.Span) *data {
 	if !ok || !span.IsRecording() {
 		return nil
 	}
-	subject := map[string]string{spans.OpAgent: spans.AttrAgent, spans.OpTool: spans.AttrTool}[operation(s.Attr(spans.AttrOperation).Text)]
+	subject := map[string]string{spans.OpAgent: spans.AttrAgent,
+		spans.OpTool: spans.AttrTool}[operation(s.Attr(spans.AttrOperation).Text)]
 	if s.Kind == spans.KindClient {
 		subject = spans.AttrRequestModel
 	}

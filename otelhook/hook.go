@@ -279,7 +279,8 @@ func (o *Options) content() (spans.Capture, bool) {
 	}
 	c := o.Content
 	if c == "" {
-		c = map[string]Content{"span_only": ContentSpans, "event_only": ContentEvents, "span_and_event": ContentBoth, "true": ContentBoth}[strings.ToLower(os.Getenv(contentEnv))]
+		c = map[string]Content{"span_only": ContentSpans, "event_only": ContentEvents,
+			"span_and_event": ContentBoth, "true": ContentBoth}[strings.ToLower(os.Getenv(contentEnv))]
 		c = cmp.Or(c, ContentNone)
 	}
 	to, ok := places[c]
@@ -302,7 +303,10 @@ type Stats struct {
 func (h *Hook) Stats() Stats {
 	h.stats.Lock()
 	defer h.stats.Unlock()
-	return Stats{Open: int(h.open.Load()), Spans: h.stats.spans, Foreign: h.stats.foreign, Closed: maps.Clone(h.stats.closed), Unmatched: h.stats.unmatched}
+	return Stats{
+		Open: int(h.open.Load()), Spans: h.stats.spans, Foreign: h.stats.foreign,
+		Closed: maps.Clone(h.stats.closed), Unmatched: h.stats.unmatched,
+	}
 }
 
 // CheckSink returns an error unless the hook comes from [New]; see [agentevents.Checker].
@@ -478,7 +482,8 @@ func (r *run) started(s *spans.Span) {
 		ctx = above.in(ctx)
 	case r.h.o.NewRoot && host.IsValid():
 		options = append(options, trace.WithNewRoot())
-		links = append(links, trace.Link{SpanContext: host, Attributes: []attribute.KeyValue{attribute.String(spans.AttrLinkType, "host")}})
+		links = append(links, trace.Link{SpanContext: host,
+			Attributes: []attribute.KeyValue{attribute.String(spans.AttrLinkType, "host")}})
 	default:
 		parent = host
 	}
@@ -600,7 +605,9 @@ func (r *run) ended(s *spans.Span) {
 }
 
 func spanContext(t spans.TraceID, s spans.SpanID) trace.SpanContext {
-	return trace.NewSpanContext(trace.SpanContextConfig{TraceID: trace.TraceID(t), SpanID: trace.SpanID(s), TraceFlags: trace.FlagsSampled})
+	return trace.NewSpanContext(trace.SpanContextConfig{
+		TraceID: trace.TraceID(t), SpanID: trace.SpanID(s), TraceFlags: trace.FlagsSampled,
+	})
 }
 
 // values are attributes as OpenTelemetry has them.
@@ -799,7 +806,8 @@ func (h *Hook) ResumeRun(_ context.Context, snapshot *agentevents.RunSnapshot) e
 			left(c.AgentID, c.StartedAt, c.Sequence, &agentevents.ToolCalled{CallID: c.CallID, ToolID: c.ToolID})
 		}
 		for _, c := range snapshot.OpenModelCalls {
-			left(c.AgentID, c.StartedAt, c.Sequence, &agentevents.ModelCalled{ModelCallID: c.ModelCallID, Provider: c.Provider, Model: c.Model, Operation: c.Operation})
+			left(c.AgentID, c.StartedAt, c.Sequence,
+				&agentevents.ModelCalled{ModelCallID: c.ModelCallID, Provider: c.Provider, Model: c.Model, Operation: c.Operation})
 		}
 		r.next.Store(snapshot.NextSequence)
 	}

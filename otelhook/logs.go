@@ -41,7 +41,8 @@ func (r *run) log(ctx context.Context, p *spans.Point) {
 	if !r.h.logger.Enabled(ctx, int(p.Severity), p.Name) {
 		return
 	}
-	more := append(r.room.log[:0], spans.Attr{Key: spans.AttrRun, Text: r.id}, spans.Attr{Key: spans.AttrSequence, Value: int64(p.Sequence)})
+	more := append(r.room.log[:0], spans.Attr{Key: spans.AttrRun, Text: r.id},
+		spans.Attr{Key: spans.AttrSequence, Value: int64(p.Sequence)})
 	if session := r.m.Session(); session != "" {
 		more = append(more, spans.Attr{Key: spans.AttrConversation, Text: session})
 	}
@@ -59,5 +60,7 @@ func (r *run) log(ctx context.Context, p *spans.Point) {
 			r.room.json = append(r.room.json, i)
 		}
 	}
-	r.h.logger.Emit(ctx, LogRecord{EventName: p.Name, Time: p.Time, Severity: int(p.Severity), Attributes: r.values(more), JSON: r.room.json})
+	r.h.logger.Emit(ctx, LogRecord{
+		EventName: p.Name, Time: p.Time, Severity: int(p.Severity), Attributes: r.values(more), JSON: r.room.json,
+	})
 }

@@ -49,12 +49,14 @@ func newMeters(p metric.MeterProvider, v spans.Semconv) (*meters, error) {
 	var errs error
 	m := p.Meter(ScopeName, metric.WithSchemaURL(v.SchemaURL()))
 	seconds := func(name, what string, bounds []float64) metric.Float64Histogram {
-		h, err := m.Float64Histogram(name, metric.WithUnit("s"), metric.WithDescription(what), metric.WithExplicitBucketBoundaries(bounds...))
+		h, err := m.Float64Histogram(name, metric.WithUnit("s"), metric.WithDescription(what),
+			metric.WithExplicitBucketBoundaries(bounds...))
 		errs = errors.Join(errs, err)
 		return h
 	}
 	sizes := func(name, unit, what string, bounds []float64) metric.Int64Histogram {
-		h, err := m.Int64Histogram(name, metric.WithUnit(unit), metric.WithDescription(what), metric.WithExplicitBucketBoundaries(bounds...))
+		h, err := m.Int64Histogram(name, metric.WithUnit(unit), metric.WithDescription(what),
+			metric.WithExplicitBucketBoundaries(bounds...))
 		errs = errors.Join(errs, err)
 		return h
 	}
@@ -70,20 +72,23 @@ func newMeters(p metric.MeterProvider, v spans.Semconv) (*meters, error) {
 			spans.OpAgent:    seconds("gen_ai.invoke_agent.duration", "Duration of agents.", doubling(0.1, 13, 2)),
 			spans.OpTool:     seconds("gen_ai.execute_tool.duration", "Duration of tool calls.", doubling(0.01, 14, 2)),
 		},
-		modelCalls: sizes("gen_ai.invoke_agent.inference_calls", "{inference_call}", "Model calls of an agent.", doubling(1, 8, 2)),
-		toolCalls:  sizes("gen_ai.invoke_agent.tool_calls", "{tool_call}", "Tool calls of an agent.", doubling(1, 8, 2)),
-		wait:       seconds("agentevents.approval.wait", "Time until a person answers.", waits),
-		taken:      seconds("agentevents.handoff.wait", "Time until a handoff is accepted.", waits),
-		runs:       counter("agentevents.runs", "{run}", "Runs, by outcome."),
-		calls:      counter("agentevents.tool_calls", "{tool_call}", "Tool calls that are over."),
-		closed:     counter("agentevents.hook.closed", "{span}", "Spans that ended without their event, by reason."),
+		modelCalls: sizes("gen_ai.invoke_agent.inference_calls",
+			"{inference_call}", "Model calls of an agent.", doubling(1, 8, 2)),
+		toolCalls: sizes("gen_ai.invoke_agent.tool_calls", "{tool_call}", "Tool calls of an agent.", doubling(1, 8, 2)),
+		wait:      seconds("agentevents.approval.wait", "Time until a person answers.", waits),
+		taken:     seconds("agentevents.handoff.wait", "Time until a handoff is accepted.", waits),
+		runs:      counter("agentevents.runs", "{run}", "Runs, by outcome."),
+		calls:     counter("agentevents.tool_calls", "{tool_call}", "Tool calls that are over."),
+		closed:    counter("agentevents.hook.closed", "{span}", "Spans that ended without their event, by reason."),
 	}
 	switch v {
 	case spans.SemconvV1_41:
-		x.durations[spans.OpChat] = seconds("gen_ai.client.operation.duration", "Duration of model calls.", doubling(0.01, 14, 2))
+		x.durations[spans.OpChat] = seconds("gen_ai.client.operation.duration",
+			"Duration of model calls.", doubling(0.01, 14, 2))
 		x.tokens = sizes("gen_ai.client.token.usage", "{token}", "Tokens of model calls.", doubling(1, 14, 4))
 	case spans.SemconvLatest:
-		x.durations[spans.OpChat] = seconds("gen_ai.client.inference.duration", "Duration of model calls.", doubling(0.01, 14, 2))
+		x.durations[spans.OpChat] = seconds("gen_ai.client.inference.duration",
+			"Duration of model calls.", doubling(0.01, 14, 2))
 		x.input = counter("gen_ai.client.inference.usage.input_tokens", "{token}", "Tokens sent to models.")
 		x.output = counter("gen_ai.client.inference.usage.output_tokens", "{token}", "Tokens that models generated.")
 	}
@@ -98,9 +103,11 @@ func newMeters(p metric.MeterProvider, v spans.Semconv) (*meters, error) {
 		"agentevents.late_end":          {counter("agentevents.hook.unmatched", "{event}", "Ends without an open span."), nil},
 	}
 	var err error
-	x.cost, err = m.Float64Counter("agentevents.usage.cost", metric.WithUnit("{USD}"), metric.WithDescription("Cost of model calls in US dollars."))
+	x.cost, err = m.Float64Counter("agentevents.usage.cost", metric.WithUnit("{USD}"),
+		metric.WithDescription("Cost of model calls in US dollars."))
 	errs = errors.Join(errs, err)
-	x.open, err = m.Int64UpDownCounter("agentevents.hook.open", metric.WithUnit("{span}"), metric.WithDescription("Spans that are open."))
+	x.open, err = m.Int64UpDownCounter("agentevents.hook.open", metric.WithUnit("{span}"),
+		metric.WithDescription("Spans that are open."))
 	return x, errors.Join(errs, err)
 }
 

@@ -182,7 +182,8 @@ func (c *Client) post(ctx context.Context, u *url.URL, body []byte) (after time.
 	}
 	client := c.HTTP
 	if client == nil {
-		client = &http.Client{Timeout: answerTime, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+		client = &http.Client{Timeout: answerTime,
+			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	}
 	resp, err := client.Do(req)
 	if err != nil {

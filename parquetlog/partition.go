@@ -43,7 +43,9 @@ func newPart(path string, schema *parquet.Schema, table []columns.Column) (*part
 	if err != nil {
 		return nil, err
 	}
-	p := &part{path: path, file: f, buf: bufio.NewWriterSize(f, 256<<10), table: table, values: make([][]parquet.Value, len(table))}
+	p := &part{
+		path: path, file: f, buf: bufio.NewWriterSize(f, 256<<10), table: table, values: make([][]parquet.Value, len(table)),
+	}
 	p.w = parquet.NewGenericWriter[any](p.buf, schema,
 		parquet.Compression(&zstd.Codec{Level: zstd.SpeedBetterCompression, Concurrency: 1}),
 		parquet.PageBufferSize(pageBytes), parquet.MaxRowsPerRowGroup(2*groupRows), parquet.CreatedBy("agentevents", "1", ""),

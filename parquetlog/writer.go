@@ -167,7 +167,8 @@ func (w *Writer) write(row *columns.Row) error {
 // complete.
 func (w *Writer) newPart(day string) (*part, error) {
 	if len(w.open) >= maxOpen {
-		oldest := slices.MinFunc(slices.Collect(maps.Keys(w.open)), func(a, b string) int { return cmp.Compare(w.open[a].used, w.open[b].used) })
+		oldest := slices.MinFunc(slices.Collect(maps.Keys(w.open)),
+			func(a, b string) int { return cmp.Compare(w.open[a].used, w.open[b].used) })
 		if err := w.finish(oldest); err != nil {
 			return nil, err
 		}

@@ -138,7 +138,8 @@ func (p *Player) mark() {
 // at least the given one, or to the end if the run has no such event. It fails if the state of an
 // earlier place cannot be restored.
 func (p *Player) Seek(sequence uint64) error {
-	to, _ := slices.BinarySearchFunc(p.events, sequence, func(ev agentevents.Event, s uint64) int { return cmp.Compare(ev.Sequence, s) })
+	to, _ := slices.BinarySearchFunc(p.events, sequence,
+		func(ev agentevents.Event, s uint64) int { return cmp.Compare(ev.Sequence, s) })
 	if to < p.next {
 		if err := p.back(to); err != nil {
 			return err

@@ -205,7 +205,8 @@ func (d *answer) finish(err error) error {
 	if !d.started {
 		d.errs = append(d.errs, d.start(&agentevents.AgentStarted{}))
 	}
-	d.end = &agentevents.AgentEnded{Error: agentevents.Some(agentevents.ErrorInfo{Message: fmt.Sprint(err)})} // its method may panic
+	// The error's method may panic.
+	d.end = &agentevents.AgentEnded{Error: agentevents.Some(agentevents.ErrorInfo{Message: fmt.Sprint(err)})}
 	if d.ctx.Err() != nil || errors.Is(err, context.Canceled) {
 		d.end.Outcome = agentevents.OutcomeAborted
 		if cause := context.Cause(d.ctx); cause != d.ctx.Err() && !errors.Is(err, cause) {

@@ -167,7 +167,8 @@ func (f *frames) before(line []byte, message string) (missing string) {
 	}
 	if kind := strings.TrimSuffix(m.Event.Delta.Type, "_delta"); !f.blocks[m.Event.Index] &&
 		(kind == "text" || kind == "thinking") {
-		missing += fmt.Sprintf(`{"type":"stream_event","event":{"type":"content_block_start","index":%d,"content_block":{"type":%q}}}`+"\n", m.Event.Index, kind)
+		missing += fmt.Sprintf(`{"type":"stream_event",`+
+			`"event":{"type":"content_block_start","index":%d,"content_block":{"type":%q}}}`+"\n", m.Event.Index, kind)
 	}
 	f.blocks[m.Event.Index] = true
 	return missing

@@ -94,7 +94,8 @@ func (r *recorder) begin(node string) int {
 		f = &Fixture{}
 		r.fixtures[node] = f
 	}
-	f.Calls = append(f.Calls, Call{Output: Output{Error: agentevents.Some(OutputError{"the answer was not complete when the recording was written"})}})
+	broken := OutputError{"the answer was not complete when the recording was written"}
+	f.Calls = append(f.Calls, Call{Output: Output{Error: agentevents.Some(broken)}})
 	return len(f.Calls) - 1
 }
 

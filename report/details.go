@@ -330,7 +330,10 @@ func (d *Details) add(id string) *runDetails {
 		if d.runs == nil {
 			d.runs = map[string]*runDetails{}
 		}
-		r = &runDetails{agents: map[string]*agentDetails{}, spans: map[string]*agentDetails{}, open: map[string]*noted{}, messages: map[string]uint64{}, found: findings.NewRun(id, findings.Options{})}
+		r = &runDetails{
+			agents: map[string]*agentDetails{}, spans: map[string]*agentDetails{}, open: map[string]*noted{},
+			messages: map[string]uint64{}, found: findings.NewRun(id, findings.Options{}),
+		}
 		d.runs[strings.Clone(id)] = r
 	}
 	return r

@@ -115,11 +115,13 @@ func (i *Item) fact(text string) {
 
 // pending has the words for open items in a sentence, by topic.
 var pending = map[Topic]string{
-	Approval: "waits", Question: "waits", Call: "has not returned", Handoff: "is not accepted", Blocked: "waits", Node: "waits",
+	Approval: "waits", Question: "waits", Call: "has not returned",
+	Handoff: "is not accepted", Blocked: "waits", Node: "waits",
 }
 
 // auditWords are the words for the results of audits in a sentence.
-var auditWords = map[string]string{string(agentevents.AuditPass): "passed", string(agentevents.AuditFail): "failed", string(agentevents.AuditWarn): "warned"}
+var auditWords = map[string]string{string(agentevents.AuditPass): "passed",
+	string(agentevents.AuditFail): "failed", string(agentevents.AuditWarn): "warned"}
 
 // Sentence returns the item as one line for a list of several agents' items.
 func (i *Item) Sentence() string {
@@ -202,7 +204,10 @@ func Reason(s *agentevents.RunSnapshot, items []Item) string {
 // Of returns the items of a run, in the order of their first events; those without an event
 // come last. Nil details add nothing. The items share no memory with the snapshot.
 func Of(s *agentevents.RunSnapshot, d *Details) []Item {
-	c := collector{s: s, d: d.run(s.RunID), over: s.Status.Terminal(), names: map[string]string{}, said: map[said]bool{}, taken: view.Retracted(s)}
+	c := collector{
+		s: s, d: d.run(s.RunID), over: s.Status.Terminal(),
+		names: map[string]string{}, said: map[said]bool{}, taken: view.Retracted(s),
+	}
 	if s.SessionID != "" && s.SessionStatus != "" { // the session has ended, and with it its runs
 		c.over = c.over || !s.SessionEndedAt.IsZero()
 	}
@@ -213,7 +218,8 @@ func Of(s *agentevents.RunSnapshot, d *Details) []Item {
 	c.findings()
 	c.details()
 	slices.SortStableFunc(c.items, func(a, b Item) int {
-		return cmp.Or(cmp.Compare(a.Sequence, b.Sequence), -cmp.Compare(btoi(a.Topic == Asked), btoi(b.Topic == Asked))) // a question is before its answer
+		// a question is before its answer
+		return cmp.Or(cmp.Compare(a.Sequence, b.Sequence), -cmp.Compare(btoi(a.Topic == Asked), btoi(b.Topic == Asked)))
 	})
 	c.state()
 	return c.items
@@ -292,7 +298,10 @@ func (c *collector) agents() {
 func (c *collector) conversation(a *agentevents.AgentSnapshot) {
 	turns := a.AttemptsInOrder()
 	for n, t := range turns {
-		i := Item{Topic: Asked, Subject: "prompt", Sequence: t.Sequence, Time: t.StartedAt, AgentID: a.AgentID, Text: c.d.of(a.AgentID).prompts[t.Sequence]}
+		i := Item{
+			Topic: Asked, Subject: "prompt", Sequence: t.Sequence, Time: t.StartedAt,
+			AgentID: a.AgentID, Text: c.d.of(a.AgentID).prompts[t.Sequence],
+		}
 		if n > 0 && i.Text != "" {
 			c.add(i)
 		}
@@ -305,7 +314,8 @@ func (c *collector) conversation(a *agentevents.AgentSnapshot) {
 
 // attempt adds the request to an attempt of an agent, its answer, and its failure. It reports
 // whether it answers a request of somebody outside the run.
-func (c *collector) attempt(all *view.Agents, a *agentevents.AgentSnapshot, t view.Attempt, first, last bool) (answered bool) {
+func (c *collector) attempt(all *view.Agents, a *agentevents.AgentSnapshot,
+	t view.Attempt, first, last bool) (answered bool) {
 	d := c.d.of(a.AgentID)
 	why := d.whys[t.Sequence]
 	if last {
@@ -460,7 +470,11 @@ var unanswered = map[agentevents.Kind]string{
 func (c *collector) people() {
 	for i := range c.s.Approvals {
 		ap := &c.s.Approvals[i]
-		l := Item{Topic: Approval, Sequence: ap.Sequence, Time: ap.RequestedAt, AgentID: ap.AgentID, Subject: cmp.Or(Unasked("approval", ap.ApprovalID, ap.RequestedAt, ap.AnsweredAt), asked("approval", ap.ApprovalID, ap.Open)), Concern: c.waits(ap.Open)}
+		l := Item{
+			Topic: Approval, Sequence: ap.Sequence, Time: ap.RequestedAt, AgentID: ap.AgentID,
+			Subject: cmp.Or(Unasked("approval", ap.ApprovalID, ap.RequestedAt, ap.AnsweredAt),
+				asked("approval", ap.ApprovalID, ap.Open)), Concern: c.waits(ap.Open),
+		}
 		if ap.CallID != "" {
 			l.Subject += " of call " + ap.CallID
 		}
@@ -478,7 +492,11 @@ func (c *collector) people() {
 	}
 	for i := range c.s.Clarifications {
 		q := &c.s.Clarifications[i]
-		l := Item{Topic: Question, Sequence: q.Sequence, Time: q.RequestedAt, AgentID: q.AgentID, Subject: cmp.Or(Unasked("clarification", q.InterruptID, q.RequestedAt, q.AnsweredAt), asked("clarification", q.InterruptID, q.Open)), Concern: c.waits(q.Open)}
+		l := Item{
+			Topic: Question, Sequence: q.Sequence, Time: q.RequestedAt, AgentID: q.AgentID,
+			Subject: cmp.Or(Unasked("clarification", q.InterruptID, q.RequestedAt, q.AnsweredAt),
+				asked("clarification", q.InterruptID, q.Open)), Concern: c.waits(q.Open),
+		}
 		word := "answered"
 		mark := Good
 		if q.AnsweredBy != "" {
@@ -545,7 +563,10 @@ func (c *collector) work() {
 		if how == Good {
 			continue
 		}
-		l := Item{Topic: Call, Sequence: call.Sequence, Time: call.StartedAt, AgentID: call.AgentID, Subject: words("call", call.CallID) + " (" + call.ToolID + ")", Concern: Failed}
+		l := Item{
+			Topic: Call, Sequence: call.Sequence, Time: call.StartedAt, AgentID: call.AgentID,
+			Subject: words("call", call.CallID) + " (" + call.ToolID + ")", Concern: Failed,
+		}
 		l.close(call.Status == "", how, cmp.Or(call.Word, string(call.Status)))
 		if l.Open {
 			l.Concern = Look
@@ -558,11 +579,15 @@ func (c *collector) work() {
 	}
 	for i := range c.s.Turns {
 		t := &c.s.Turns[i]
-		c.failed(Item{Topic: Turn, Sequence: t.Sequence, Time: t.StartedAt, AgentID: t.AgentID, Subject: TurnName(t)}, t.Error)
+		c.failed(Item{
+			Topic: Turn, Sequence: t.Sequence, Time: t.StartedAt, AgentID: t.AgentID, Subject: TurnName(t),
+		}, t.Error)
 	}
 	for i := range c.s.Steps {
 		st := &c.s.Steps[i]
-		c.failed(Item{Topic: Step, Sequence: st.Sequence, Time: st.StartedAt, AgentID: st.AgentID, Subject: stepName(st)}, st.Error)
+		c.failed(Item{
+			Topic: Step, Sequence: st.Sequence, Time: st.StartedAt, AgentID: st.AgentID, Subject: stepName(st),
+		}, st.Error)
 	}
 	for i := range c.s.Tasks {
 		t := &c.s.Tasks[i]
@@ -570,7 +595,10 @@ func (c *collector) work() {
 	}
 	for i := range c.s.Handoffs {
 		h := &c.s.Handoffs[i]
-		l := Item{Topic: Handoff, Sequence: h.Sequence, AgentID: cmp.Or(h.Within, h.From), Subject: "handoff " + h.From + " → " + h.To, Text: h.Reason}
+		l := Item{
+			Topic: Handoff, Sequence: h.Sequence, AgentID: cmp.Or(h.Within, h.From),
+			Subject: "handoff " + h.From + " → " + h.To, Text: h.Reason,
+		}
 		l.close(h.Open, Good, "")
 		if h.Ended != "" { // nobody accepts it any more
 			l.Mark, l.Status = view.MarkOf(endword.Of(h.Ended)), cmp.Or(handoffWords[h.Ended], h.Ended)
@@ -583,7 +611,10 @@ func (c *collector) work() {
 	}
 	for i := range c.s.Audits {
 		a := &c.s.Audits[i]
-		l := Item{Topic: Audit, Sequence: a.Sequence, AgentID: a.AgentID, Subject: a.CheckpointID, Status: string(a.Result), Mark: Warn}
+		l := Item{
+			Topic: Audit, Sequence: a.Sequence, AgentID: a.AgentID,
+			Subject: a.CheckpointID, Status: string(a.Result), Mark: Warn,
+		}
 		if !strings.HasPrefix(l.Subject, "audit:") {
 			l.Subject = words("audit", a.CheckpointID)
 		}
@@ -629,7 +660,10 @@ var handoffWords = map[string]string{"error": "failed"}
 func (c *collector) findings() {
 	for i := range c.s.Issues {
 		is := &c.s.Issues[i]
-		c.add(Item{Topic: Issue, Concern: Look, Sequence: is.Sequence, AgentID: is.AgentID, Subject: "issue", Mark: Warn, Status: cmp.Or(is.Severity, "found"), Text: is.Issue})
+		c.add(Item{
+			Topic: Issue, Concern: Look, Sequence: is.Sequence, AgentID: is.AgentID,
+			Subject: "issue", Mark: Warn, Status: cmp.Or(is.Severity, "found"), Text: is.Issue,
+		})
 	}
 	f := &c.s.Facts.V
 	for i := range f.Intents {
@@ -651,7 +685,10 @@ func (c *collector) findings() {
 	}
 	for i := range f.Citations {
 		ci := &f.Citations[i]
-		l := Item{Topic: Citation, Sequence: ci.Sequence, AgentID: ci.AgentID, Subject: words("citation", ci.SourceURI), Text: ci.Claim}
+		l := Item{
+			Topic: Citation, Sequence: ci.Sequence, AgentID: ci.AgentID,
+			Subject: words("citation", ci.SourceURI), Text: ci.Claim,
+		}
 		if ci.Verified {
 			l.Mark, l.Status = Good, "verified"
 		}
@@ -660,12 +697,18 @@ func (c *collector) findings() {
 	}
 	for i := range f.Insufficiencies {
 		in := &f.Insufficiencies[i]
-		l := Item{Topic: Evidence, Concern: Look, Sequence: in.Sequence, AgentID: in.AgentID, Subject: "evidence", Mark: Warn, Status: "insufficient", Text: lacking(in.Reason, in.WhatWouldResolve)}
+		l := Item{
+			Topic: Evidence, Concern: Look, Sequence: in.Sequence, AgentID: in.AgentID, Subject: "evidence",
+			Mark: Warn, Status: "insufficient", Text: lacking(in.Reason, in.WhatWouldResolve),
+		}
 		c.add(l)
 	}
 	for i := range c.s.Claims {
 		cl := &c.s.Claims[i]
-		l := Item{Topic: Claim, Sequence: cl.Sequence, AgentID: cl.VerifierAgentID, Subject: "claim " + cl.FindingID, Status: cl.Verdict}
+		l := Item{
+			Topic: Claim, Sequence: cl.Sequence, AgentID: cl.VerifierAgentID,
+			Subject: "claim " + cl.FindingID, Status: cl.Verdict,
+		}
 		if l.Mark = view.MarkOf(endword.Of(cl.Verdict)); l.Mark == Bad {
 			l.Concern = Look
 		}
@@ -692,7 +735,10 @@ func (i *Item) confidence(c agentevents.Opt[float64]) {
 func (c *collector) flows() {
 	add := func(sequence uint64, at time.Time, subject, word string, err agentevents.Opt[agentevents.ErrorInfo]) {
 		if word != "" {
-			i := Item{Topic: Workflow, Sequence: sequence, Time: at, Subject: subject, Mark: view.MarkOf(endword.Of(word)), Status: word, Text: errorText(err.V)}
+			i := Item{
+				Topic: Workflow, Sequence: sequence, Time: at, Subject: subject,
+				Mark: view.MarkOf(endword.Of(word)), Status: word, Text: errorText(err.V),
+			}
 			if i.Mark == Bad {
 				i.Concern = Failed
 			}
@@ -740,7 +786,10 @@ func (c *collector) details() {
 		return
 	}
 	for _, one := range c.d.found.Findings() {
-		l := Item{Topic: Finding, Concern: Look, Sequence: one.Sequences[0], Time: one.Since, AgentID: one.AgentID, Subject: string(one.Kind), Mark: Warn, Status: string(one.Severity), Open: one.Open, Text: one.Text}
+		l := Item{
+			Topic: Finding, Concern: Look, Sequence: one.Sequences[0], Time: one.Since, AgentID: one.AgentID,
+			Subject: string(one.Kind), Mark: Warn, Status: string(one.Severity), Open: one.Open, Text: one.Text,
+		}
 		if one.Cost.Tokens.OK {
 			l.fact(view.Count(one.Cost.Tokens.V, "token"))
 		}
@@ -784,7 +833,10 @@ func (c *collector) messages() {
 
 // messageItem returns a message as an item of its sender.
 func messageItem(m *agentevents.ConversationMessage) Item {
-	l := Item{Topic: Message, AgentID: strings.Clone(m.From), To: strings.Clone(m.To), Subject: "message", Text: valueText(m.Content)}
+	l := Item{
+		Topic: Message, AgentID: strings.Clone(m.From), To: strings.Clone(m.To),
+		Subject: "message", Text: valueText(m.Content),
+	}
 	if m.To != "" {
 		l.Subject += " to " + m.To
 	}
@@ -816,7 +868,10 @@ func (c *collector) state() {
 	}
 	for i := range c.s.Budgets {
 		b := &c.s.Budgets[i]
-		l := Item{Topic: Budget, Concern: Look, Sequence: b.Sequence, Subject: "budget " + b.Budget, Mark: Warn, Status: "exceeded", Text: b.Reason}
+		l := Item{
+			Topic: Budget, Concern: Look, Sequence: b.Sequence,
+			Subject: "budget " + b.Budget, Mark: Warn, Status: "exceeded", Text: b.Reason,
+		}
 		if b.Cap {
 			l.Subject, l.Status = "cap "+b.Budget, "reached"
 		}
@@ -837,10 +892,15 @@ func (c *collector) state() {
 		c.add(Item{Topic: Violation, Concern: Look, Subject: strings.TrimPrefix(v.Error(), "agentevents: ")})
 	}
 	if n := c.s.ViolationCount - len(c.s.Violations); n > 0 {
-		c.add(Item{Topic: Violation, Concern: Look, Subject: "and " + view.Count(n, "more violation") + "; 'agentevents check' lists them"})
+		c.add(Item{
+			Topic: Violation, Concern: Look,
+			Subject: "and " + view.Count(n, "more violation") + "; 'agentevents check' lists them",
+		})
 	}
 	if c.s.Refused > 0 {
-		c.add(Item{Topic: Violation, Concern: Look, Subject: view.Count(c.s.Refused, "event") + " refused while the run was recorded"})
+		c.add(Item{
+			Topic: Violation, Concern: Look, Subject: view.Count(c.s.Refused, "event") + " refused while the run was recorded",
+		})
 	}
 }
 

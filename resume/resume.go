@@ -314,7 +314,8 @@ func (p *Plan) place(s *agentevents.RunSnapshot, x *settling) {
 		if s.NodeStatus[id] != agentevents.NodeStatusRunning || open {
 			continue
 		}
-		if session := s.AgentSessions[id]; session != "" && !known { // a snapshot of the specification knows agents by nodes only
+		// a snapshot of the specification knows agents by nodes only
+		if session := s.AgentSessions[id]; session != "" && !known {
 			p.Agents = append(p.Agents, Agent{AgentID: id, NodeID: id, SessionID: session, Prompt: p.Prompt})
 		} else {
 			p.Nodes = append(p.Nodes, id)
@@ -384,7 +385,8 @@ func (p *Plan) Apply(ctx context.Context, run *agentevents.Run) (*Receipt, error
 		return r, err
 	}
 	r.Nodes = p.Nodes
-	for _, do := range []func(context.Context, *agentevents.Run, *Receipt) error{p.reject, p.closeModelCalls, p.end, p.closeCalls, p.askAgain} {
+	for _, do := range []func(context.Context, *agentevents.Run, *Receipt) error{p.reject,
+		p.closeModelCalls, p.end, p.closeCalls, p.askAgain} {
 		if err := do(ctx, run, r); err != nil {
 			return r, err
 		}

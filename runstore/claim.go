@@ -46,7 +46,7 @@ type Claim struct {
 	RunID  string        // the run
 	Worker string        // a name for people, such as the host and the process. It need not be unique
 	Lease  time.Duration // how long the claim lasts unless it is renewed. Stores may round it up to seconds
-	Token  uint64        // which claim it is. A later claim of the same run has a higher token. 0 means that no claim was given
+	Token  uint64        // it rises with the claims of a run. 0 means that no claim was given
 	Until  time.Time     // the end of the lease by the store's clock
 }
 
@@ -73,7 +73,8 @@ func (e *ClaimError) Error() string {
 	case e.Until.IsZero():
 		return fmt.Sprintf("runstore: run %s belongs to worker %s", run, jsonwire.Brief(e.Worker))
 	}
-	return fmt.Sprintf("runstore: run %s belongs to worker %s until %s", run, jsonwire.Brief(e.Worker), e.Until.UTC().Format(time.RFC3339Nano))
+	return fmt.Sprintf("runstore: run %s belongs to worker %s until %s",
+		run, jsonwire.Brief(e.Worker), e.Until.UTC().Format(time.RFC3339Nano))
 }
 
 // Unwrap returns [ErrClaimed] and [agentevents.ErrFenced].
@@ -88,7 +89,8 @@ func CheckClaim(c Claim) error {
 	case c.Worker == "":
 		return fmt.Errorf("runstore: the claim of run %s needs the name of a worker", jsonwire.Brief(c.RunID))
 	case c.Lease < 0 || c.Lease == 0 && c.Token == 0:
-		return fmt.Errorf("runstore: the claim of run %s has a lease of %v, legal: more than 0", jsonwire.Brief(c.RunID), c.Lease)
+		return fmt.Errorf("runstore: the claim of run %s has a lease of %v, legal: more than 0",
+			jsonwire.Brief(c.RunID), c.Lease)
 	}
 	return nil
 }

@@ -75,7 +75,8 @@ func sorted[Run any](ids []string, runs map[string]Run) []string {
 }
 
 // listRuns yields the runs after one. The ids are in order.
-func listRuns(ctx context.Context, ids []string, after string, known func(id string) (RunInfo, error), yield func(RunInfo, error) bool) {
+func listRuns(ctx context.Context, ids []string, after string,
+	known func(id string) (RunInfo, error), yield func(RunInfo, error) bool) {
 	i, found := slices.BinarySearch(ids, after)
 	if found {
 		i++

@@ -58,7 +58,8 @@ type copier struct {
 
 // feed sends the events, and returns the receiver's error if it ends first. Events that wait for
 // the receiver are one list in the queue, which the next event joins.
-func (c *copier) feed(queue chan []Entry, stored <-chan error, events iter.Seq2[agentevents.Event, error]) (err error, ended bool) {
+func (c *copier) feed(queue chan []Entry, stored <-chan error,
+	events iter.Seq2[agentevents.Event, error]) (err error, ended bool) {
 	defer close(queue)
 	size := 0 // of the list
 	for ev, err := range events {
@@ -163,7 +164,8 @@ func (c *copier) append(ctx context.Context, list []Entry) error {
 		if known && first < next {
 			why = fmt.Sprintf("the log has sequence %d after %d, and the store other events there", first, next-1)
 		}
-		c.conflicts.Add(copyErrors, fmt.Errorf("runstore: run %s is copied no further: %s: %w", jsonwire.Brief(run), why, err))
+		c.conflicts.Add(copyErrors,
+			fmt.Errorf("runstore: run %s is copied no further: %s: %w", jsonwire.Brief(run), why, err))
 		return nil
 	case errors.Is(err, ErrRefused) && len(list) > 1:
 		for i := range list { // one of them is at fault

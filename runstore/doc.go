@@ -48,8 +48,8 @@
 // [File] is a directory with one log for all runs, so that runs that go on at the same time
 // share the syncs of the disk. [Memory] is for tests. Package runstoretest tells whether a
 // further store does what this package promises. Modules pgstore and natsstore, below this package,
-// have runs in PostgreSQL and in NATS JetStream, for the processes of many machines. [Copy] moves runs between stores and
-// logs.
+// have runs in PostgreSQL and in NATS JetStream, for the processes of many machines. [Copy] moves
+// runs between stores and logs.
 //
 // What happens to a [File] and what comes of it:
 //

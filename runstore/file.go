@@ -95,7 +95,10 @@ func Open(dir string, o Options) (*File, error) {
 	if err != nil {
 		return nil, fmt.Errorf("runstore: opening %s: %w", dir, err)
 	}
-	f := &File{dir: dir, log: log, lazy: lo.Sync != logfile.SyncEvery, onError: o.OnError, runs: map[string]position{}, index: index{path: path, runs: map[string]*indexed{}}}
+	f := &File{
+		dir: dir, log: log, lazy: lo.Sync != logfile.SyncEvery, onError: o.OnError,
+		runs: map[string]position{}, index: index{path: path, runs: map[string]*indexed{}},
+	}
 	for _, d := range dirs {
 		if err := disk.RemoveTemporary(d); err != nil {
 			o.OnError(fmt.Errorf("runstore: opening %s: %w", dir, err))
@@ -211,7 +214,8 @@ func (f *File) write(ctx context.Context, entries []Entry) (first error) {
 		}
 		var info RunInfo
 		info.Add(&e.Event)
-		f.runs[e.Event.RunID] = position{info.Next, info.Terminal != "" || f.runs[e.Event.RunID].ended} // the log has it, and writes it when it can
+		// the log has it, and writes it when it can
+		f.runs[e.Event.RunID] = position{info.Next, info.Terminal != "" || f.runs[e.Event.RunID].ended}
 		f.check(err)
 		if first == nil {
 			first = err
@@ -342,7 +346,8 @@ func (f *File) SaveSnapshot(_ context.Context, snapshot *agentevents.RunSnapshot
 	f.saving.Lock()
 	defer f.saving.Unlock()
 	path := f.snapshotPath(snapshot.RunID)
-	if head, _, err := readSnapshot(path); err == nil && head.RunID == snapshot.RunID && head.Next > snapshot.NextSequence && head.Next <= next {
+	if head, _, err := readSnapshot(path); err == nil && head.RunID == snapshot.RunID &&
+		head.Next > snapshot.NextSequence && head.Next <= next {
 		return nil
 	}
 	if err := disk.Replace(path, append(append(line, '\n'), text...)); err != nil {
@@ -366,7 +371,8 @@ func (f *File) LoadSnapshot(_ context.Context, runID string) (*agentevents.RunSn
 	case err != nil:
 		return nil, fmt.Errorf("runstore: the snapshot of run %s: %w", jsonwire.Brief(runID), err)
 	case head.RunID != runID:
-		return nil, fmt.Errorf("runstore: the snapshot of run %s is of another run: %s", jsonwire.Brief(runID), jsonwire.Brief(head.RunID))
+		return nil, fmt.Errorf("runstore: the snapshot of run %s is of another run: %s",
+			jsonwire.Brief(runID), jsonwire.Brief(head.RunID))
 	}
 	return parseSnapshot(text)
 }

@@ -59,7 +59,8 @@ func (x *index) read(onError func(error)) error {
 		}
 		if s.Number > x.segment {
 			if missing := x.segment + 1; missing < s.Number {
-				onError(fmt.Errorf("runstore: %w", &logfile.MissingError{Path: fmt.Sprintf("%s.%06d", x.path, missing), First: missing, Last: s.Number - 1}))
+				onError(fmt.Errorf("runstore: %w",
+					&logfile.MissingError{Path: fmt.Sprintf("%s.%06d", x.path, missing), First: missing, Last: s.Number - 1}))
 			}
 			if x.segment == 0 {
 				x.oldest = s.Number
@@ -137,7 +138,8 @@ func (x *index) add(line []byte, begin int64) error {
 		x.runs[e.Event.RunID] = r
 	}
 	if e.Event.Sequence < r.info.Next {
-		return fmt.Errorf("sequence %d of run %s comes after %d: it is left out", e.Event.Sequence, jsonwire.Brief(e.Event.RunID), r.info.Next-1)
+		return fmt.Errorf("sequence %d of run %s comes after %d: it is left out",
+			e.Event.Sequence, jsonwire.Brief(e.Event.RunID), r.info.Next-1)
 	}
 	if n := len(r.parts); n > 0 && r.parts[n-1].segment == x.segment && r.parts[n-1].end == begin {
 		r.parts[n-1].end = x.offset
@@ -209,7 +211,8 @@ func (x *index) load(ctx context.Context, runID string, from uint64, yield func(
 			}
 		}
 		if err != io.EOF || section.N > 0 {
-			yield(Entry{}, fmt.Errorf("runstore: the log has changed since it was opened: segment %d, bytes %d to %d, run %s: %w", p.segment, p.begin, p.end, jsonwire.Brief(runID), err))
+			yield(Entry{}, fmt.Errorf("runstore: the log has changed since it was opened: "+
+				"segment %d, bytes %d to %d, run %s: %w", p.segment, p.begin, p.end, jsonwire.Brief(runID), err))
 			return
 		}
 	}

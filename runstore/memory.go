@@ -95,7 +95,8 @@ func (m *Memory) Load(ctx context.Context, runID string, from uint64) iter.Seq2[
 			entries = r.entries
 		}
 		m.mu.Unlock()
-		i, _ := slices.BinarySearchFunc(entries, from, func(e Entry, from uint64) int { return cmp.Compare(e.Event.Sequence, from) })
+		i, _ := slices.BinarySearchFunc(entries, from,
+			func(e Entry, from uint64) int { return cmp.Compare(e.Event.Sequence, from) })
 		for _, e := range entries[i:] {
 			if err := ctx.Err(); err != nil {
 				yield(Entry{}, err)

@@ -64,16 +64,19 @@ func (r *Restored) orNil(err error) (*Restored, error) {
 func distrust(s *agentevents.RunSnapshot, info RunInfo) error {
 	switch {
 	case s.RunID != info.RunID:
-		return fmt.Errorf("runstore: the snapshot of run %s is of another run: %s", jsonwire.Brief(info.RunID), jsonwire.Brief(s.RunID))
+		return fmt.Errorf("runstore: the snapshot of run %s is of another run: %s",
+			jsonwire.Brief(info.RunID), jsonwire.Brief(s.RunID))
 	case s.SchemaVersion != agentevents.SchemaVersion:
-		return fmt.Errorf("runstore: the snapshot of run %s has the schema version %s, not %s", jsonwire.Brief(s.RunID), jsonwire.Brief(s.SchemaVersion), agentevents.SchemaVersion)
+		return fmt.Errorf("runstore: the snapshot of run %s has the schema version %s, not %s",
+			jsonwire.Brief(s.RunID), jsonwire.Brief(s.SchemaVersion), agentevents.SchemaVersion)
 	}
 	return CheckSnapshot(s, info.Next)
 }
 
 // onto folds the events after a snapshot, and the last one before it again: if that event is not
 // the snapshot's, the snapshot belongs to another log.
-func (r *Restored) onto(ctx context.Context, s Store, snapshot *agentevents.RunSnapshot, o agentevents.FoldOptions) (distrust, err error) {
+func (r *Restored) onto(ctx context.Context, s Store,
+	snapshot *agentevents.RunSnapshot, o agentevents.FoldOptions) (distrust, err error) {
 	told, last := o.OnViolation, snapshot.NextSequence-1
 	var odd *agentevents.RuleError
 	o.OnViolation = func(e *agentevents.RuleError) {
@@ -97,7 +100,8 @@ func (r *Restored) onto(ctx context.Context, s Store, snapshot *agentevents.RunS
 		}
 	})
 	if err == nil && (odd != nil || !known) {
-		return fmt.Errorf("runstore: the snapshot of run %s comes from another log: the store has another event %d, or none", jsonwire.Brief(snapshot.RunID), last), nil
+		return fmt.Errorf("runstore: the snapshot of run %s comes from another log: the store has another event %d, or none",
+			jsonwire.Brief(snapshot.RunID), last), nil
 	}
 	if known {
 		r.Folded--

@@ -145,7 +145,8 @@ func (r *sinkRun) append(ctx context.Context, s Store) error {
 		case errors.Is(err, ErrRefused):
 			r.fenced = fmt.Errorf("%w: %w", agentevents.ErrFenced, err)
 		case r.size > maxPending:
-			r.fenced = fmt.Errorf("%w: the store of run %s does not take its events from sequence %d on: %w", agentevents.ErrFenced, jsonwire.Brief(id), some[0].Event.Sequence, err)
+			r.fenced = fmt.Errorf("%w: the store of run %s does not take its events from sequence %d on: %w",
+				agentevents.ErrFenced, jsonwire.Brief(id), some[0].Event.Sequence, err)
 		default:
 			return err
 		}

@@ -140,11 +140,14 @@ func (e *ConflictError) Error() string {
 	run := jsonwire.Brief(e.RunID)
 	switch {
 	case e.Expect == 0:
-		return fmt.Sprintf("runstore: run %s exists, its next sequence is %d: it does not begin again, it is resumed", run, e.Next)
+		return fmt.Sprintf("runstore: run %s exists, its next sequence is %d: "+
+			"it does not begin again, it is resumed", run, e.Next)
 	case e.Expect < e.Next:
-		return fmt.Sprintf("runstore: the next sequence of run %s is %d, not %d: another writer has gone on with it", run, e.Next, e.Expect)
+		return fmt.Sprintf("runstore: the next sequence of run %s is %d, not %d: another writer has gone on with it",
+			run, e.Next, e.Expect)
 	}
-	return fmt.Sprintf("runstore: the next sequence of run %s is %d, not %d: the store lacks the events before that", run, e.Next, e.Expect)
+	return fmt.Sprintf("runstore: the next sequence of run %s is %d, not %d: the store lacks the events before that",
+		run, e.Next, e.Expect)
 }
 
 // Unwrap returns [agentevents.ErrFenced].
@@ -190,7 +193,8 @@ func CheckSnapshot(s *agentevents.RunSnapshot, next uint64) error {
 	case s.NextSequence == 0:
 		return fmt.Errorf("runstore: the snapshot of run %s has no NextSequence: it names no place in the log", jsonwire.Brief(s.RunID))
 	case s.NextSequence > next:
-		return fmt.Errorf("runstore: the snapshot of run %s is newer than the log: its next sequence is %d, but the log has %d", jsonwire.Brief(s.RunID), s.NextSequence, next)
+		return fmt.Errorf("runstore: the snapshot of run %s is newer than the log: "+
+			"its next sequence is %d, but the log has %d", jsonwire.Brief(s.RunID), s.NextSequence, next)
 	}
 	return nil
 }
@@ -199,7 +203,8 @@ func CheckSnapshot(s *agentevents.RunSnapshot, next uint64) error {
 // the run's next sequence, and adds nothing otherwise. It returns the next sequence as it was
 // before. AppendTo does the rest: it checks the arguments, and tells the same append again from
 // a conflict. It is for stores.
-func AppendTo(ctx context.Context, s Store, runID string, expect uint64, entries []Entry, try func(expect uint64, entries []Entry) (next uint64, err error)) error {
+func AppendTo(ctx context.Context, s Store, runID string, expect uint64, entries []Entry,
+	try func(expect uint64, entries []Entry) (next uint64, err error)) error {
 	if err := CheckAppend(runID, expect, entries); err != nil {
 		return err
 	}

@@ -314,7 +314,8 @@ func (b *builder) agentLine(n *agentNode, agents *view.Agents) line {
 	}
 	if a.ModelCalls > 0 {
 		text := withFailed(view.Count(a.ModelCalls, "model call"), a.ModelFailures)
-		if why := b.details.ModelFailure(b.s.RunID, n.id); why != "" && a.ModelFailures > 0 && !strings.Contains(l.detail, strings.TrimSuffix(why, "…")) {
+		why := b.details.ModelFailure(b.s.RunID, n.id)
+		if why != "" && a.ModelFailures > 0 && !strings.Contains(l.detail, strings.TrimSuffix(why, "…")) {
 			text = strings.TrimSuffix(text, ")") + ": " + why + ")"
 		}
 		if open := b.asking[n.id]; open > 0 && n.last {
@@ -729,7 +730,8 @@ func (b *builder) spans(add func(agent string, n *node)) {
 }
 
 // span adds the result of a turn or a step to its line.
-func (b *builder) span(l *line, open bool, failure agentevents.Opt[agentevents.ErrorInfo], took agentevents.Opt[time.Duration]) {
+func (b *builder) span(l *line, open bool,
+	failure agentevents.Opt[agentevents.ErrorInfo], took agentevents.Opt[time.Duration]) {
 	word, how := view.Error(failure)
 	b.ended(l, open, view.MarkOf(how), word)
 	if took.OK {
@@ -940,7 +942,8 @@ func (b *builder) said(root *node) {
 		case it.Turn != "": // the line of the turn tells it
 		case it.Topic == report.Answered && n == nil:
 			root.add(&node{line: l})
-		case it.Topic == report.Answered && !n.a.Several && len(n.a.Earlier) > 0, it.Topic == report.Asked && n != nil && it.Sequence > n.seq && !n.a.Several:
+		case it.Topic == report.Answered && !n.a.Several && len(n.a.Earlier) > 0,
+			it.Topic == report.Asked && n != nil && it.Sequence > n.seq && !n.a.Several:
 			n.turn(&node{line: l, seq: it.Sequence}, it.Topic == report.Answered)
 		case it.Topic == report.Ended && n != nil && n.line.detail == n.a.EndReason: // the line of the agent tells it
 		case it.Topic == report.Answered, it.Topic == report.Said && n != nil, it.Topic == report.Ended && n != nil:

@@ -268,7 +268,8 @@ func (r *run) add(ev *agentevents.Event, line string) {
 		r.masked++
 	}
 	one := report.Event(ev)
-	one.Subject, one.Status, one.Text = strings.Clone(brief(one.Subject, maxName)), strings.Clone(brief(one.Status, maxName)), strings.Clone(brief(one.Text, maxText))
+	one.Subject = strings.Clone(brief(one.Subject, maxName))
+	one.Status, one.Text = strings.Clone(brief(one.Status, maxName)), strings.Clone(brief(one.Text, maxText))
 	if agentevents.TimeKnown(ev.Time) && r.first.IsZero() {
 		r.first = ev.Time
 	}
@@ -276,7 +277,10 @@ func (r *run) add(ev *agentevents.Event, line string) {
 		key := [2]string{strings.Clone(cmp.Or(ev.AgentID, ev.NodeRunID)), strings.Clone(p.CallID)}
 		r.returns[key] = append(r.returns[key], ev.Sequence)
 	}
-	r.rows = append(r.rows, row{ev: one, agent: strings.Clone(cmp.Or(ev.AgentID, ev.NodeRunID)), kind: string(ev.Kind()), time: ev.Time, change: r.step(ev)})
+	r.rows = append(r.rows, row{
+		ev: one, agent: strings.Clone(cmp.Or(ev.AgentID, ev.NodeRunID)),
+		kind: string(ev.Kind()), time: ev.Time, change: r.step(ev),
+	})
 	r.lines = append(r.lines, line)
 }
 
@@ -430,7 +434,8 @@ func (w *row) appendJSON(dst []byte, agent, kind any) ([]byte, error) {
 	if len(w.ev.Facts) > 0 {
 		text = report.Dashed(strings.Join(w.ev.Facts, " · "), text)
 	}
-	list, err := json.Marshal([]any{w.ev.Sequence, w.at, agent, kind, w.ev.Subject, int(w.ev.Mark), w.ev.Status, text, w.change})
+	list, err := json.Marshal([]any{w.ev.Sequence, w.at, agent, kind,
+		w.ev.Subject, int(w.ev.Mark), w.ev.Status, text, w.change})
 	return append(dst, list...), err
 }
 
@@ -451,7 +456,8 @@ func (r *run) finish() {
 	h := &r.head
 	items := report.Of(s, &r.details)
 	word, mark := view.Run(s)
-	h.Session, h.Name, h.Status, h.Mark, h.Why = s.SessionID, brief(s.Name, maxName), word, int(mark), brief(report.Reason(s, items), maxText)
+	h.Session, h.Name, h.Status = s.SessionID, brief(s.Name, maxName), word
+	h.Mark, h.Why = int(mark), brief(report.Reason(s, items), maxText)
 	if !r.first.IsZero() {
 		h.Start = r.first.UTC().Format(time.RFC3339Nano)
 	}
@@ -477,7 +483,9 @@ func (r *run) finish() {
 		h.Attention = append(h.Attention, itemOf(&attention[i]))
 	}
 	for _, v := range s.Violations {
-		h.Rules = append(h.Rules, item{Topic: "violation", At: int64(v.Sequence), Text: brief(v.Error(), maxText), Mark: int(view.Warn), Agent: v.AgentID})
+		h.Rules = append(h.Rules, item{
+			Topic: "violation", At: int64(v.Sequence), Text: brief(v.Error(), maxText), Mark: int(view.Warn), Agent: v.AgentID,
+		})
 	}
 	h.Tables = tables(s, h)
 }

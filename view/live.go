@@ -252,7 +252,9 @@ func (s *stream) row(i int) error {
 // head sends the head of the run.
 func (s *stream) head(o Options) error {
 	s.run.finish()
-	text, err := json.Marshal(head{Redacted: !o.Unredacted, Masked: s.run.masked, Logs: []logHead{{Name: s.run.head.ID}}, Runs: []*runHead{&s.run.head}})
+	text, err := json.Marshal(head{
+		Redacted: !o.Unredacted, Masked: s.run.masked, Logs: []logHead{{Name: s.run.head.ID}}, Runs: []*runHead{&s.run.head},
+	})
 	if err != nil {
 		return err
 	}

@@ -39,8 +39,10 @@ func agents(s *agentevents.RunSnapshot) (rows []agentHead) {
 				word, mark := all.Status(a.AgentID, t.AgentSnapshot)
 				u, cost := t.Usage.Total()
 				row := agentHead{
-					ID: a.AgentID, Name: brief(names[a.AgentID], maxName), Depth: depth, Status: word, Mark: int(mark), Model: view.Model(t.AgentSnapshot), Task: brief(t.Task, maxText),
-					Calls: t.ToolCalls, Failed: t.ToolFailures, Tokens: tokens(u, t.Usage.Partial()), Cost: dollars(cost), Took: ms(view.Took(t.AgentSnapshot)), At: t.Sequence,
+					ID: a.AgentID, Name: brief(names[a.AgentID], maxName), Depth: depth, Status: word,
+					Mark: int(mark), Model: view.Model(t.AgentSnapshot), Task: brief(t.Task, maxText),
+					Calls: t.ToolCalls, Failed: t.ToolFailures, Tokens: tokens(u, t.Usage.Partial()),
+					Cost: dollars(cost), Took: ms(view.Took(t.AgentSnapshot)), At: t.Sequence,
 				}
 				if t.Several {
 					row.Attempt = t.Attempts
@@ -67,9 +69,14 @@ func agents(s *agentevents.RunSnapshot) (rows []agentHead) {
 func (r *run) calls(s *agentevents.RunSnapshot) (rows []callHead) {
 	used := map[[2]string]int{}
 	list := slices.Concat(s.ClosedCalls, s.OpenCalls)
-	slices.SortStableFunc(list, func(a, b *agentevents.ToolCallSnapshot) int { return cmp.Compare(a.Sequence, b.Sequence) })
+	slices.SortStableFunc(list,
+		func(a, b *agentevents.ToolCallSnapshot) int { return cmp.Compare(a.Sequence, b.Sequence) })
 	for _, c := range list {
-		row := callHead{At: c.Sequence, End: -1, Tool: brief(c.ToolID, maxName), Text: r.details.Call(s.RunID, c.AgentID, c.Sequence), Status: cmp.Or(brief(c.Word, maxName), string(c.Status)), Mark: int(view.None), Took: -1, Error: brief(c.Error, maxText)}
+		row := callHead{
+			At: c.Sequence, End: -1, Tool: brief(c.ToolID, maxName), Text: r.details.Call(s.RunID, c.AgentID, c.Sequence),
+			Status: cmp.Or(brief(c.Word, maxName), string(c.Status)),
+			Mark:   int(view.None), Took: -1, Error: brief(c.Error, maxText),
+		}
 		switch {
 		case c.Status != "":
 			row.Mark = int(view.MarkOf(endword.Of(string(c.Status))))
@@ -98,7 +105,11 @@ func (r *run) timeline() (bars []bar) {
 		for top := s; top != nil && agent == ""; top = top.Parent {
 			agent = cmp.Or(text(top, "agentevents.agent.id"), text(top, "gen_ai.agent.id"), text(top, "gen_ai.agent.name"))
 		}
-		b := bar{Agent: agent, Type: operation, Name: brief(strings.TrimPrefix(s.Name, text(s, "gen_ai.operation.name")+" "), maxName), From: r.since(s.Start), To: r.since(s.End), First: s.First, Bad: s.Status == spans.StatusError}
+		name := strings.TrimPrefix(s.Name, text(s, "gen_ai.operation.name")+" ")
+		b := bar{
+			Agent: agent, Type: operation, Name: brief(name, maxName), From: r.since(s.Start), To: r.since(s.End),
+			First: s.First, Bad: s.Status == spans.StatusError,
+		}
 		if b.From < 0 || b.To < b.From {
 			continue
 		}
@@ -181,18 +192,21 @@ func tables(s *agentevents.RunSnapshot, h *runHead) []table {
 		return cmp.Or(cmp.Compare(s.Tools[b].Duration, s.Tools[a].Duration), strings.Compare(a, b))
 	}) {
 		if t := s.Tools[name]; t.Calls+t.Refused+t.Undecided > 0 {
-			tools.Rows = append(tools.Rows, []string{name, number(t.Calls), number(t.Failed), number(t.Refused), view.Duration(t.Duration)})
+			tools.Rows = append(tools.Rows,
+				[]string{name, number(t.Calls), number(t.Failed), number(t.Refused), view.Duration(t.Duration)})
 		}
 	}
 	models := table{Name: "Models", Columns: []string{"model", "tokens in", "from caches", "tokens out"}}
 	for _, name := range slices.Sorted(maps.Keys(s.Usage.Models)) {
 		u := s.Usage.Models[name]
-		models.Rows = append(models.Rows, []string{name, number(u.InputTokens), number(view.Cached(u)), number(u.OutputTokens)})
+		models.Rows = append(models.Rows,
+			[]string{name, number(u.InputTokens), number(view.Cached(u)), number(u.OutputTokens)})
 	}
 	who := table{Name: "Agents", Columns: []string{"agent", "status", "time", "calls", "tokens", "cost"}}
 	for i := range h.Agents {
 		a := &h.Agents[i]
-		who.Rows = append(who.Rows, []string{a.Name, a.Status, view.Duration(time.Duration(a.Took * float64(time.Millisecond))), number(a.Calls), a.Tokens, a.Cost})
+		who.Rows = append(who.Rows, []string{a.Name, a.Status,
+			view.Duration(time.Duration(a.Took * float64(time.Millisecond))), number(a.Calls), a.Tokens, a.Cost})
 	}
 	waits := table{Name: "Waits and gaps", Columns: []string{"for", "time"}}
 	var people, idle float64
@@ -214,9 +228,11 @@ func tables(s *agentevents.RunSnapshot, h *runHead) []table {
 			waits.Rows = append(waits.Rows, []string{w.name, view.Duration(time.Duration(w.ms * float64(time.Millisecond)))})
 		}
 	}
-	bill := table{Name: "Bill", Columns: []string{"agent", "source", "model", "tokens stated", "tokens counted", "cost counted", "why not"}}
+	bill := table{Name: "Bill",
+		Columns: []string{"agent", "source", "model", "tokens stated", "tokens counted", "cost counted", "why not"}}
 	for _, u := range s.UsageSources() {
-		bill.Rows = append(bill.Rows, []string{u.AgentID, u.Source, u.Model, number(view.Tokens(u.Usage)), number(view.Tokens(u.Counted)), dollars(u.CountedCost), u.Why})
+		bill.Rows = append(bill.Rows, []string{u.AgentID, u.Source, u.Model,
+			number(view.Tokens(u.Usage)), number(view.Tokens(u.Counted)), dollars(u.CountedCost), u.Why})
 	}
 	return slices.DeleteFunc([]table{who, tools, models, waits, bill}, func(t table) bool { return len(t.Rows) == 0 })
 }

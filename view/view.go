@@ -101,7 +101,8 @@ func page(w io.Writer, title string, packed []byte, more string) error {
 	}
 	text := strings.NewReplacer(
 		"{{title}}", html.EscapeString(title),
-		"{{policy}}", "default-src 'none'; "+more+"script-src "+digest(script.String())+"; style-src "+digest(string(style))+"; base-uri 'none'; form-action 'none'",
+		"{{policy}}", "default-src 'none'; "+more+"script-src "+digest(script.String())+
+			"; style-src "+digest(string(style))+"; base-uri 'none'; form-action 'none'",
 		"{{style}}", string(style),
 		"{{script}}", script.String(),
 	).Replace(string(shell))

@@ -175,7 +175,8 @@ var recordings = map[string]recording{
 
 // handler returns h with a recording around it. Nil stays nil: it means that a client lacks the
 // capability.
-func handler[Q mcp.Request, R mcp.Result](r *Recorder, record recording, h func(context.Context, Q) (R, error)) func(context.Context, Q) (R, error) {
+func handler[Q mcp.Request, R mcp.Result](r *Recorder, record recording,
+	h func(context.Context, Q) (R, error)) func(context.Context, Q) (R, error) {
 	if record == nil || h == nil {
 		return h
 	}
@@ -246,7 +247,8 @@ func elicited(ctx context.Context, a *agentevents.Agent, req mcp.Request, next h
 	if p.RequestedSchema != nil {
 		q.Schema = agentevents.JSONOf(p.RequestedSchema)
 	}
-	asked := &agentevents.ClarificationRequested{InterruptID: cmp.Or(p.ElicitationID, rand.Text()[:8]), Questions: []agentevents.Question{q}}
+	asked := &agentevents.ClarificationRequested{InterruptID: cmp.Or(p.ElicitationID, rand.Text()[:8]),
+		Questions: []agentevents.Question{q}}
 	if call := agentevents.CallFromContext(ctx); call.Recorded() {
 		asked.CallID = call.ID
 	}
@@ -261,7 +263,8 @@ func elicited(ctx context.Context, a *agentevents.Agent, req mcp.Request, next h
 		case r != nil:
 			answer = r.Action
 		}
-		_ = a.Emit(ctx, &agentevents.ClarificationResolved{InterruptID: asked.InterruptID, Answers: agentevents.JSONOf(map[string]any{q.ID: answer})})
+		_ = a.Emit(ctx, &agentevents.ClarificationResolved{InterruptID: asked.InterruptID,
+			Answers: agentevents.JSONOf(map[string]any{q.ID: answer})})
 	}()
 	return next(context.WithValue(ctx, p, true))
 }
@@ -292,8 +295,11 @@ func sampled(ctx context.Context, a *agentevents.Agent, req mcp.Request, next ha
 func progressed(ctx context.Context, a *agentevents.Agent, req mcp.Request, next handle) (mcp.Result, error) {
 	p, _ := req.GetParams().(*mcp.ProgressNotificationParams)
 	if call := agentevents.CallFromContext(ctx); p != nil && call.Recorded() && a.OpenCall(call.ID).Recorded() {
-		said := agentevents.JSONOf(map[string]any{"callId": call.ID, "progress": p.Progress, "total": p.Total, "message": p.Message})
-		_ = a.Emit(ctx, &agentevents.SpanRecorded{Subject: "tool_call", Phase: "progress", Name: call.ToolID, Attributes: said})
+		said := agentevents.JSONOf(map[string]any{"callId": call.ID,
+			"progress": p.Progress, "total": p.Total, "message": p.Message})
+		_ = a.Emit(ctx, &agentevents.SpanRecorded{
+			Subject: "tool_call", Phase: "progress", Name: call.ToolID, Attributes: said,
+		})
 	}
 	return next(ctx)
 }

@@ -133,7 +133,9 @@ func (a *answer) failure(reason error) error {
 		if said == "" {
 			said = strings.TrimSpace(fmt.Sprintf("status %d %s", a.status, http.StatusText(a.status)))
 		}
-		return &agentevents.ToolError{Code: strconv.Itoa(a.status), Retryable: agentevents.Some(a.retryable), Err: errors.New(said)}
+		return &agentevents.ToolError{
+			Code: strconv.Itoa(a.status), Retryable: agentevents.Some(a.retryable), Err: errors.New(said),
+		}
 	case said != "":
 		return &agentevents.ToolError{Code: a.fault.code(), Err: errors.New(said)}
 	case a.torn != nil:
@@ -310,7 +312,8 @@ func (f *facts) read(text []byte, sort string) {
 
 func (f *facts) document(text []byte, sort string, outer bool) {
 	u := &f.usage
-	d := document{Usage: u, Metadata: u, Prompt: &u.PromptEval, Eval: &u.Eval} // so that later figures replace earlier ones, each by itself
+	// so that later figures replace earlier ones, each by itself
+	d := document{Usage: u, Metadata: u, Prompt: &u.PromptEval, Eval: &u.Eval}
 	d.Groq.Usage, d.Metrics.Input, d.Metrics.Output = u, &u.MetricsIn, &u.MetricsOut
 	_ = json.Unmarshal(text, &d) // a member of another type is left out
 	d.Type = cmp.Or(d.Type, sort)
@@ -340,7 +343,8 @@ func (f *facts) document(text []byte, sort string, outer bool) {
 		f.done = f.done || *d.Done
 	}
 	f.piece = f.piece || (f.stream || f.more) && d.begun()
-	f.known = f.known || d.Choices != nil || d.Candidates != nil || firsts[d.Type] || strings.HasPrefix(d.Type, "response.")
+	f.known = f.known || d.Choices != nil || d.Candidates != nil ||
+		firsts[d.Type] || strings.HasPrefix(d.Type, "response.")
 	if len(d.Error) > 0 && string(d.Error) != "null" {
 		f.fault.read(d.Error)
 	} else if d.Type == "error" { // of responses; the type does not describe the fault
@@ -470,8 +474,9 @@ func (u *usage) count() (out agentevents.Opt[agentevents.Usage]) {
 	n := agentevents.Usage{
 		TotalTokens:              first(u.Total, u.ConverseTotal, u.GeminiTotal),
 		CacheCreationInputTokens: first(u.CacheWrite, u.In.Written, u.PromptPart.Written, u.ConverseWrite),
-		CacheReadInputTokens:     first(u.CacheRead, u.In.Cached, u.PromptPart.Cached, u.CacheHit, u.ConverseRead, u.GeminiCached),
-		ReasoningOutputTokens:    first(u.Out.Reasoning, u.Out.Thinking, u.OutPart.Reasoning, u.GeminiThoughts),
+		CacheReadInputTokens: first(u.CacheRead, u.In.Cached,
+			u.PromptPart.Cached, u.CacheHit, u.ConverseRead, u.GeminiCached),
+		ReasoningOutputTokens: first(u.Out.Reasoning, u.Out.Thinking, u.OutPart.Reasoning, u.GeminiThoughts),
 	}
 	if u.PromptEval.OK || u.Eval.OK {
 		u.PromptEval.OK, u.Eval.OK = true, true
@@ -494,7 +499,8 @@ func (u *usage) count() (out agentevents.Opt[agentevents.Usage]) {
 	if within := u.Prompt.OK || u.GeminiIn.OK || u.In.Cached.OK || u.In.Written.OK; within && cached <= n.InputTokens {
 		n.InputTokens -= cached
 	}
-	for _, v := range []int64{n.InputTokens, n.OutputTokens, total.V, n.CacheCreationInputTokens.V, n.CacheReadInputTokens.V, n.ReasoningOutputTokens.V} {
+	for _, v := range []int64{n.InputTokens, n.OutputTokens, total.V,
+		n.CacheCreationInputTokens.V, n.CacheReadInputTokens.V, n.ReasoningOutputTokens.V} {
 		if v < 0 {
 			return out // nonsense
 		}

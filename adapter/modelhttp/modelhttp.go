@@ -97,7 +97,8 @@ type request struct {
 
 // Middleware sends a request on to next and records the model call. It has the type
 // option.Middleware of both SDKs.
-func (m *Recorder) Middleware(r *http.Request, next func(*http.Request) (*http.Response, error)) (*http.Response, error) {
+func (m *Recorder) Middleware(r *http.Request,
+	next func(*http.Request) (*http.Response, error)) (*http.Response, error) {
 	x, sent := m.start(r)
 	if x == nil {
 		return next(sent)
@@ -175,7 +176,9 @@ func (m *Recorder) start(r *http.Request) (x *exchange, sent *http.Request) {
 		call := &exchange{m: m, ctx: r.Context(), call: agentevents.ModelCallFromContext(r.Context())}
 		if !call.call.Open() {
 			call.own = true
-			call.request = request{run: agent.Run().ID(), agent: agent.ID(), url: r.URL.String(), body: maphash.Bytes(seed, body)}
+			call.request = request{
+				run: agent.Run().ID(), agent: agent.ID(), url: r.URL.String(), body: maphash.Bytes(seed, body),
+			}
 			call.request.number = attemptOf(r.Header)
 			p := &agentevents.ModelCalled{Provider: providerOf(r.URL.Hostname()), Model: clean(asked.Model), Operation: op.name}
 			if asked.Stream {
@@ -209,7 +212,8 @@ func attemptOf(h http.Header) int {
 }
 
 // called records the call, as one more attempt if the request is one.
-func (m *Recorder) called(ctx context.Context, a *agentevents.Agent, p *agentevents.ModelCalled, r request) *agentevents.ModelCall {
+func (m *Recorder) called(ctx context.Context, a *agentevents.Agent,
+	p *agentevents.ModelCalled, r request) *agentevents.ModelCall {
 	if r.number > 0 {
 		p.Attempt = agentevents.Some(r.number + 1)
 		r.number--
@@ -374,7 +378,9 @@ func (x *exchange) end(reason error) {
 			said := x.answer.returned()
 			said.Provider = x.provider
 			if told := (*agentevents.ToolError)(nil); errors.As(failure, &told) && !x.own {
-				said.Error = agentevents.Some(agentevents.ErrorInfo{Code: told.Code, Message: told.Error(), Retryable: told.Retryable})
+				said.Error = agentevents.Some(agentevents.ErrorInfo{
+					Code: told.Code, Message: told.Error(), Retryable: told.Retryable,
+				})
 			}
 			_ = x.call.Note(x.ctx, said)
 		})

@@ -35,7 +35,8 @@ func fold(path string, workers int) error {
 	}
 	defer f.Close()
 	start := time.Now()
-	folded, err := agentevents.FoldLog(agentevents.NewReader(f, agentevents.ReaderOptions{}), agentevents.FoldOptions{Workers: workers})
+	folded, err := agentevents.FoldLog(agentevents.NewReader(f, agentevents.ReaderOptions{}),
+		agentevents.FoldOptions{Workers: workers})
 	if err != nil {
 		return err
 	}
@@ -51,7 +52,8 @@ func fold(path string, workers int) error {
 	if err != nil {
 		return err
 	}
-	fmt.Printf("events=%d runs=%d mallocs=%d peakKB=%s wall=%s\n", events, runs, m.Mallocs, peak, time.Since(start).Round(time.Millisecond))
+	fmt.Printf("events=%d runs=%d mallocs=%d peakKB=%s wall=%s\n",
+		events, runs, m.Mallocs, peak, time.Since(start).Round(time.Millisecond))
 	return nil
 }
 

@@ -81,7 +81,8 @@ type generator struct {
 // id returns a new id of the length of a UUID.
 func (g *generator) id() string {
 	g.ids++
-	return fmt.Sprintf("%08x-%04x-7%03x-8a2b-%012x", uint32(g.now.UnixMilli()>>16), uint16(g.now.UnixMilli()), g.ids&0xfff, g.ids)
+	return fmt.Sprintf("%08x-%04x-7%03x-8a2b-%012x",
+		uint32(g.now.UnixMilli()>>16), uint16(g.now.UnixMilli()), g.ids&0xfff, g.ids)
 }
 
 // A script plays one run.
@@ -114,7 +115,9 @@ func (g *generator) begin(em *ae.Emitter, number int) (*script, error) {
 	for i, role := range roles {
 		a := run.Agent(role)
 		s.agents = append(s.agents, a)
-		s.by(i, &ae.AgentStarted{Agent: ae.Some(ae.AgentRef{AgentID: role, ModelClass: "coding"}), Task: "Add /v2/health", Model: "claude-sonnet-4-5"})
+		s.by(i, &ae.AgentStarted{
+			Agent: ae.Some(ae.AgentRef{AgentID: role, ModelClass: "coding"}), Task: "Add /v2/health", Model: "claude-sonnet-4-5",
+		})
 	}
 	return s, s.err
 }
@@ -122,8 +125,10 @@ func (g *generator) begin(em *ae.Emitter, number int) (*script, error) {
 func (s *script) end() {
 	for i := range s.agents {
 		p := &ae.AgentEnded{
-			Outcome: ae.OutcomePartial, Result: "Added /v2/health with a test.", Duration: ae.Some(65 * time.Second), NumTurns: ae.Some(s.turns[i]),
-			Usage: ae.Some(ae.Usage{InputTokens: 41250, OutputTokens: 1830, CacheReadInputTokens: ae.Some[int64](38000)}), TotalCostUSD: ae.Some(0.1512),
+			Outcome: ae.OutcomePartial, Result: "Added /v2/health with a test.",
+			Duration: ae.Some(65 * time.Second), NumTurns: ae.Some(s.turns[i]),
+			Usage:        ae.Some(ae.Usage{InputTokens: 41250, OutputTokens: 1830, CacheReadInputTokens: ae.Some[int64](38000)}),
+			TotalCostUSD: ae.Some(0.1512),
 		}
 		s.by(i, p)
 	}
@@ -188,7 +193,8 @@ func (s *script) cycle() {
 	}
 	for range 5 - calls {
 		s.by(i, &ae.ToolReturned{
-			CallID: g.id(), ToolID: "Bash", Status: ae.ToolStatusOK, ResultSummary: g.output(), Duration: ae.Some(g.duration()), OneEvent: true,
+			CallID: g.id(), ToolID: "Bash", Status: ae.ToolStatusOK,
+			ResultSummary: g.output(), Duration: ae.Some(g.duration()), OneEvent: true,
 			ArgumentsSummary: "go test ./...",
 		})
 	}
@@ -208,7 +214,9 @@ func (s *script) tool(i int) {
 	id := "toolu_" + g.id()[24:]
 	tool := tools[g.rng.IntN(len(tools))]
 	s.by(i, &ae.ToolCalled{CallID: id, ToolID: tool, Arguments: arguments[g.rng.IntN(len(arguments))]})
-	p := &ae.ToolReturned{CallID: id, ToolID: tool, Status: ae.ToolStatusOK, ResultSummary: g.output(), Duration: ae.Some(g.duration())}
+	p := &ae.ToolReturned{
+		CallID: id, ToolID: tool, Status: ae.ToolStatusOK, ResultSummary: g.output(), Duration: ae.Some(g.duration()),
+	}
 	if g.rng.IntN(9) == 0 {
 		p.Status, p.Error = ae.ToolStatusError, ae.Some(ae.ErrorInfo{Code: "exit", Message: "exit status 1"})
 	}

@@ -77,9 +77,12 @@ func (a *agent) enter(message string) {
 // answered records the call of the model that a message is the answer of. Its tokens are in the
 // totals of the agent and of the result.
 func (d *Decoder) answered(a *agent, message, model string) {
-	if key := "model " + a.id + " " + message; message != "" && model != modelNone && !a.ended && d.streamed.get(key) == 0 {
+	key := "model " + a.id + " " + message
+	if message != "" && model != modelNone && !a.ended && d.streamed.get(key) == 0 {
 		d.streamed.set(key, 1)
-		d.emit(a, &agentevents.ModelReturned{ModelCallID: strings.Clone(message), Model: strings.Clone(model), OneEvent: true}, 0)
+		d.emit(a, &agentevents.ModelReturned{
+			ModelCallID: strings.Clone(message), Model: strings.Clone(model), OneEvent: true,
+		}, 0)
 	}
 }
 
@@ -276,7 +279,8 @@ func (d *Decoder) unended() []*agent {
 
 func interrupted(message string) agentevents.AgentEnded {
 	return agentevents.AgentEnded{
-		Outcome: agentevents.OutcomeAborted, Error: agentevents.Some(agentevents.ErrorInfo{Code: codeInterrupted, Message: message}),
+		Outcome: agentevents.OutcomeAborted,
+		Error:   agentevents.Some(agentevents.ErrorInfo{Code: codeInterrupted, Message: message}),
 	}
 }
 

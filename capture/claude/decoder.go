@@ -150,7 +150,8 @@ func NewDecoder(o Options) *Decoder {
 	}
 	d := &Decoder{
 		o: o, agents: map[string]*agent{}, agentIDs: map[string]bool{o.AgentID: true}, tasks: map[string]string{},
-		calls: map[string]*call{}, failed: map[string]*call{}, made: map[string]lineID{}, ledger: ledger{unstated: map[string]messageUsage{}},
+		calls: map[string]*call{}, failed: map[string]*call{},
+		made: map[string]lineID{}, ledger: ledger{unstated: map[string]messageUsage{}},
 	}
 	d.main = newAgent(o.AgentID, nil, "")
 	return d
@@ -186,7 +187,8 @@ func (d *Decoder) unlike() *agentevents.LineError {
 	d.refuse = true
 	return refusal(foreign.File{
 		Name: "not what claude -p --output-format stream-json prints",
-		Hint: "no line is a whole one of the type system, user, assistant, stream_event or result; the first has " + jsonwire.Brief(d.held[0].kind),
+		Hint: "no line is a whole one of the type system, user, assistant, stream_event or result; the first has " +
+			jsonwire.Brief(d.held[0].kind),
 	})
 }
 
@@ -214,7 +216,9 @@ func (d *Decoder) read(raw string) (*line, error) {
 		return nil, out
 	}
 	if text[0] != '{' {
-		return nil, &agentevents.LineError{Err: fmt.Errorf("claude: not a message: found %s, expected an object", jsonwire.Describe(text))}
+		return nil, &agentevents.LineError{
+			Err: fmt.Errorf("claude: not a message: found %s, expected an object", jsonwire.Describe(text)),
+		}
 	}
 	if err := checkNesting(text); err != nil {
 		return nil, &agentevents.LineError{Err: fmt.Errorf("claude: %w", err)}
@@ -241,7 +245,8 @@ func (d *Decoder) time(l *line) (time.Time, bool) {
 		d.o.Saved = true // a stream that is printed right now begins with a line without a time
 	}
 	if !stamped && l.str("timestamp") != "" {
-		l.faults.add("/timestamp", "member %q: found a string that is not an RFC 3339 time of the years 0 to 9999", "timestamp")
+		l.faults.add("/timestamp",
+			"member %q: found a string that is not an RFC 3339 time of the years 0 to 9999", "timestamp")
 	}
 	switch {
 	case stamped:

@@ -68,22 +68,22 @@
 // goes on after that: a turn is not an attempt. A turn that failed ends the agent, and the next
 // one begins another attempt. A result may come after the first lines of the next turn, and a
 // result with num_turns 0 and without a text changes the totals only. The end of the stream ends
-// the agent and the run, with the outcome of the latest turn: the run is complete unless that states a failure, by another
-// subtype than success, by is_error, or without a subtype by errors, a status of the API or
-// the terminal_reason of a failure. It was cancelled if the user interrupted that turn, or its
-// terminal_reason begins with "aborted".
+// the agent and the run, with the outcome of the latest turn: the run is complete unless that
+// states a failure, by another subtype than success, by is_error, or without a subtype by errors, a
+// status of the API or the terminal_reason of a failure. It was cancelled if the user interrupted
+// that turn, or its terminal_reason begins with "aborted".
 //
 // A turn without a result was interrupted. The decoder then closes open calls and
 // sub-agents, and ends the agent as aborted and the run as failed, or as cancelled if the
-// user interrupted it. It marks all these events synthetic. A result also closes what is still open, except background work.
-// A call in its permission_denials is closed as forbidden. The CLI returns an error for
-// most of these calls before the result: it is recorded as forbidden too, if tool_result_meta or
-// another line said that the call was denied, or if the text is one that the CLI has for it.
-// Otherwise a warning tells of the denial. If the stream does not have the call, the denial is a
-// ToolReturned with OneEvent. The CLI has one text for calls that the user refused and for those
-// that the user interrupted: their return waits until the agent goes on, which makes it
-// forbidden, or the turn ends, which makes it cancelled if it was interrupted. Acts
-// of an agent after its end are marked late.
+// user interrupted it. It marks all these events synthetic. A result also closes what is still
+// open, except background work. A call in its permission_denials is closed as forbidden. The CLI
+// returns an error for most of these calls before the result: it is recorded as forbidden too, if
+// tool_result_meta or another line said that the call was denied, or if the text is one that the
+// CLI has for it. Otherwise a warning tells of the denial. If the stream does not have the call,
+// the denial is a ToolReturned with OneEvent. The CLI has one text for calls that the user refused
+// and for those that the user interrupted: their return waits until the agent goes on, which makes
+// it forbidden, or the turn ends, which makes it cancelled if it was interrupted. Acts of an agent
+// after its end are marked late.
 //
 // Lines before the first init wait for it, because the session ids that hooks print
 // there often belong to another session. Texts of the user between turns wait for the
@@ -98,8 +98,9 @@
 // A sub-agent's id is the main agent's id, its type in lower case and eight digits of a
 // hash of the spawning call's id, such as "claude:explore:5f0c93ab": the formats that logs
 // are converted to allow it. It is the same in every reading, and different for every call. A
-// sub-agent starts at its first line, but the event waits for its first message, which names the model. Its status and messages follow from its lines. If
-// only the result of the call has its last words, they are in AgentEnded.Result.
+// sub-agent starts at its first line, but the event waits for its first message, which names the
+// model. Its status and messages follow from its lines. If only the result of the call has its last
+// words, they are in AgentEnded.Result.
 //
 // A step is one round trip to the model. A step begins with each new API message, and each time
 // the agent returns to thinking. Streams have no statuses: the decoder passes its events through

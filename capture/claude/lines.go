@@ -53,7 +53,8 @@ const modelNone = transcript.Synthetic
 
 // hasBlocks reports whether a message has more than texts.
 func hasBlocks(message *object) bool {
-	return strings.HasPrefix(message.raw("content"), "[") && slices.ContainsFunc(message.objects("content"), func(b object) bool { return b.str("type") != "text" })
+	return strings.HasPrefix(message.raw("content"), "[") &&
+		slices.ContainsFunc(message.objects("content"), func(b object) bool { return b.str("type") != "text" })
 }
 
 // ownWords processes a message that the CLI wrote in the place of the model: an error of the
@@ -63,7 +64,9 @@ func (d *Decoder) ownWords(a *agent, l *line, message *object) {
 	if kind := l.str("error"); kind != "" || l.flag("is_api_error_message") {
 		d.apiError(a, cmp.Or(kind, l.str("api_error"), "api_error"), text)
 	} else if text != "" {
-		d.message(nil, agentevents.ConversationMessage{MessageID: l.uuid, From: systemAgent, To: "user", Content: agentevents.JSONString(text), Role: "system"}, "orchestrator")
+		d.message(nil, agentevents.ConversationMessage{
+			MessageID: l.uuid, From: systemAgent, To: "user", Content: agentevents.JSONString(text), Role: "system",
+		}, "orchestrator")
 	}
 }
 
@@ -125,7 +128,9 @@ func (d *Decoder) text(a *agent, id, text string) {
 	if a.parent != nil {
 		to = a.parent.id
 	}
-	d.message(a, agentevents.ConversationMessage{MessageID: id, From: a.id, To: to, Content: agentevents.JSONString(text), Role: "agent"}, "")
+	d.message(a, agentevents.ConversationMessage{
+		MessageID: id, From: a.id, To: to, Content: agentevents.JSONString(text), Role: "agent",
+	}, "")
 }
 
 func (d *Decoder) message(a *agent, m agentevents.ConversationMessage, actor string) {
@@ -152,9 +157,12 @@ func (d *Decoder) toolUse(a *agent, kind string, block *object) {
 		p.Transport = agentevents.TransportMCP
 	}
 	d.emit(a, p, 0)
-	c := &call{id: strings.Clone(id), tool: strings.Clone(tool), agent: a, order: d.callSeq, at: d.cur.at, stamped: d.cur.stamped}
+	c := &call{
+		id: strings.Clone(id), tool: strings.Clone(tool), agent: a, order: d.callSeq, at: d.cur.at, stamped: d.cur.stamped,
+	}
 	d.callSeq++
-	if input := block.raw("input"); strings.HasPrefix(input, "{") && (transcript.IsSpawn(tool) || strings.Contains(input, `"run_in_background"`)) {
+	input := block.raw("input")
+	if strings.HasPrefix(input, "{") && (transcript.IsSpawn(tool) || strings.Contains(input, `"run_in_background"`)) {
 		var ignored faults
 		args := parseObject(input, "", &ignored)
 		c.background = args.raw("run_in_background") == "true"
@@ -262,7 +270,8 @@ func subAgentEnd(p *agentevents.ToolReturned, output *object, content string) ag
 		end.Outcome, end.Error, end.Result = agentevents.OutcomeAborted, p.Error, ""
 	case status != "" && taskStates[status] != taskCompleted:
 		end.Outcome = agentevents.OutcomeAborted
-		end.Error = agentevents.Some(agentevents.ErrorInfo{Code: status, Message: "the sub-agent ended with status " + status})
+		end.Error = agentevents.Some(agentevents.ErrorInfo{Code: status,
+			Message: "the sub-agent ended with status " + status})
 	}
 	return end
 }

@@ -39,7 +39,8 @@ func statusOf(l *line, c *call, text string) agentevents.ToolStatus {
 			continue
 		}
 		decision := meta.object("permission_decision")
-		if means := cmp.Or(transcript.Decision(decision.str("decision")), transcript.Denial(meta.str("non_execution_kind"))); means != "" {
+		means := cmp.Or(transcript.Decision(decision.str("decision")), transcript.Denial(meta.str("non_execution_kind")))
+		if means != "" {
 			return means
 		}
 	}

@@ -37,7 +37,8 @@ func (d *Decoder) denial(denial *object) {
 		d.closeCall(c, p, 0)
 	case d.failed[id] != nil:
 		d.emit(d.failed[id].agent, &agentevents.AgentErrored{
-			ErrorType: codeDenied, Message: "the call " + id + " of " + d.failed[id].tool + " failed because it was not allowed", Severity: agentevents.SeverityWarning,
+			ErrorType: codeDenied, Message: "the call " + id + " of " + d.failed[id].tool + " failed because it was not allowed",
+			Severity: agentevents.SeverityWarning,
 		}, 0)
 	default:
 		p.CallID, p.OneEvent = id, true
@@ -66,7 +67,8 @@ func resultError(l *line) agentevents.Opt[agentevents.ErrorInfo] {
 	}
 	return agentevents.Some(agentevents.ErrorInfo{
 		Code: code, Message: cmp.Or(message, l.str("terminal_reason"), code),
-		Details: l.pick("subtype", "is_error", "terminal_reason", "stop_reason", "api_error_status", "startup_failure_reason", "errors"),
+		Details: l.pick("subtype", "is_error", "terminal_reason",
+			"stop_reason", "api_error_status", "startup_failure_reason", "errors"),
 	})
 }
 

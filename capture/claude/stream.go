@@ -56,7 +56,8 @@ func (d *Decoder) streamEvent(l *line) {
 		a.use(a.stream.message, "", &event)
 	case "ping":
 	default:
-		d.emit(d.main, &agentevents.Unknown{Type: agentevents.Kind("claude.stream_event." + cmp.Or(kind, "unknown")), Raw: agentevents.JSON(l.text)}, 0)
+		d.emit(d.main, &agentevents.Unknown{Type: agentevents.Kind("claude.stream_event." + cmp.Or(kind, "unknown")),
+			Raw: agentevents.JSON(l.text)}, 0)
 	}
 }
 

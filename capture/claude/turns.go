@@ -189,7 +189,9 @@ func (d *Decoder) closeMain(end *agentevents.AgentEnded, marks agentevents.Marks
 // turn notes the end of a turn. One that stays alone is not told: the end of the agent tells it.
 func (d *Decoder) turn(l *line, used agentevents.Usage, added spending) {
 	t := &turn{line: l}
-	t.end = agentevents.TurnEnded{Turn: agentevents.Some(d.count), Duration: l.millis("duration_ms"), Error: d.end.agent.Error}
+	t.end = agentevents.TurnEnded{
+		Turn: agentevents.Some(d.count), Duration: l.millis("duration_ms"), Error: d.end.agent.Error,
+	}
 	t.summary = agentevents.TurnSummarized{Text: d.end.agent.Result, Usage: used}
 	if len(d.guessed) == 0 {
 		t.summary.CostUSD = added.cost

@@ -198,7 +198,9 @@ func (d *Decoder) account(l *line, used agentevents.Usage) spending {
 			added.models[model] = used
 		}
 		d.counted, d.exact = before.plus(added), true
-		d.warn("session_totals", "the totals of the result include the spending of other processes of the session: only the usage of this turn counts, and its cost is unknown",
+		d.warn("session_totals",
+			"the totals of the result include the spending of other processes of the session: "+
+				"only the usage of this turn counts, and its cost is unknown",
 			l.pick("modelUsage", "total_cost_usd"))
 	case d.exact:
 		added = now.minus(d.spent)
@@ -233,7 +235,8 @@ func (d *Decoder) account(l *line, used agentevents.Usage) spending {
 // carriedOver reports whether the first totals of a process include those of another one: the
 // process resumes a session, and only the main agent has asked a model.
 func (d *Decoder) carriedOver(l *line, now spending, used agentevents.Usage) bool {
-	return d.results == 0 && !d.compacted && len(d.agents) == 0 && len(now.models) == 1 && (d.resumed || l.has("result_index")) && exceeds(now, used)
+	return d.results == 0 && !d.compacted && len(d.agents) == 0 &&
+		len(now.models) == 1 && (d.resumed || l.has("result_index")) && exceeds(now, used)
 }
 
 // exceeds reports whether more was read than a turn did. Of a broken answer the turn does not
@@ -254,7 +257,8 @@ func (d *Decoder) unpriced(perModel *object) {
 		o := parseObject(m.raw, "", new(faults))
 		if o.str("costBasis") == basisUnknown && !slices.Contains(d.guessed, m.name) {
 			d.guessed = append(d.guessed, strings.Clone(m.name))
-			d.warn("unknown_price", "the CLI does not know the price of "+m.name+": the cost that it states is made up, and does not count",
+			d.warn("unknown_price",
+				"the CLI does not know the price of "+m.name+": the cost that it states is made up, and does not count",
 				o.pick("costUSD", "costBasis"))
 		}
 	}
@@ -262,7 +266,9 @@ func (d *Decoder) unpriced(perModel *object) {
 
 // warn tells people of a figure that does not count.
 func (d *Decoder) warn(kind, message string, details agentevents.JSON) {
-	d.emit(d.main, &agentevents.AgentErrored{ErrorType: kind, Message: message, Severity: agentevents.SeverityWarning, Details: details}, 0)
+	d.emit(d.main, &agentevents.AgentErrored{
+		ErrorType: kind, Message: message, Severity: agentevents.SeverityWarning, Details: details,
+	}, 0)
 }
 
 // below reports whether a figure is lower than in t. Running totals do not fall, so s
@@ -274,7 +280,8 @@ func (s spending) below(t spending) bool {
 	for model, before := range t.models {
 		now := s.models[model]
 		if len(s.models) > 0 && (now.InputTokens < before.InputTokens || now.OutputTokens < before.OutputTokens ||
-			now.CacheCreationInputTokens.V < before.CacheCreationInputTokens.V || now.CacheReadInputTokens.V < before.CacheReadInputTokens.V) {
+			now.CacheCreationInputTokens.V < before.CacheCreationInputTokens.V ||
+			now.CacheReadInputTokens.V < before.CacheReadInputTokens.V) {
 			return true
 		}
 	}

@@ -92,7 +92,8 @@ func (f *filter) pick(ev agentevents.Event) []agentevents.Event {
 
 // rest reports whether an event meets the conditions that need no other event.
 func (f *filter) rest(ev *agentevents.Event) bool {
-	return (f.run == "" || ev.RunID == f.run) && ev.Sequence >= uint64(f.from) && (len(f.kinds) == 0 || slices.Contains(f.kinds, string(ev.Kind())))
+	return (f.run == "" || ev.RunID == f.run) && ev.Sequence >= uint64(f.from) &&
+		(len(f.kinds) == 0 || slices.Contains(f.kinds, string(ev.Kind())))
 }
 
 // within reports whether an event belongs to the workflow and the phase. An event that names
@@ -174,7 +175,8 @@ func (k *kinds) Set(s string) error {
 // by reports whether an event belongs to the agent. The name of an agent without an id may be the
 // id of another.
 func (f *filter) by(ev *agentevents.Event) bool {
-	return ev.AgentID == f.agent || ev.AgentID == "" && slices.Contains([]string{ev.NodeID, ev.NodeRunID, ev.SpanID, ev.ParentSpanID}, f.agent)
+	return ev.AgentID == f.agent ||
+		ev.AgentID == "" && slices.Contains([]string{ev.NodeID, ev.NodeRunID, ev.SpanID, ev.ParentSpanID}, f.agent)
 }
 
 // A printer prints events as lines.

@@ -147,7 +147,8 @@ func (r *chainReader) Read(p []byte) (int, error) {
 }
 
 func missingHead(name string) string {
-	return fmt.Sprintf("the line that %s.head names as the last one on disk is missing: lines were removed at the end", name)
+	return fmt.Sprintf("the line that %s.head names as the last one on disk is missing: lines were removed at the end",
+		name)
 }
 
 // line checks the line in part.

@@ -102,7 +102,10 @@ func (c *chromeTrace) Close(context.Context) error {
 }
 
 // inheritable are the attributes that the spans below a span share.
-var inheritable = [...]string{inheritRun: "agentevents.run.id", inheritAgent: "agentevents.agent.id", inheritName: "gen_ai.agent.name", inheritOperation: "gen_ai.operation.name"}
+var inheritable = [...]string{
+	inheritRun: "agentevents.run.id", inheritAgent: "agentevents.agent.id",
+	inheritName: "gen_ai.agent.name", inheritOperation: "gen_ai.operation.name",
+}
 
 const (
 	inheritRun = iota

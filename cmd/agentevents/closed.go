@@ -25,7 +25,8 @@ func (m *memory) flags(fs *flag.FlagSet) {
 // has changed, else that of work, which reads the files. One with anything to report is not kept,
 // as the report is made by reading. The words are all that the answer depends on, beside the files.
 func remembered[T any](in *invocation, m *memory, l *logReader, work func() T, words ...any) T {
-	q := index.New(in.index, program()).Ask(l.filesOf(in), fmt.Sprintf("%s %q", in.name, append(words, l.maxLine, l.run, l.sorted.value)))
+	q := index.New(in.index, program()).Ask(l.filesOf(in),
+		fmt.Sprintf("%s %q", in.name, append(words, l.maxLine, l.run, l.sorted.value)))
 	if answer := q.Answer(); answer != nil && !m.rehash {
 		var v T
 		if json.Unmarshal(answer, &v) == nil {

@@ -176,7 +176,8 @@ func (x *export) flags(fs *flag.FlagSet) {
 	fs.Var(&x.headers, "header", "otlp: add the header `NAME=VALUE` to posts; may be given several times")
 	fs.BoolVar(&x.gzip, "gzip", false, "otlp: compress posts")
 	fs.IntVar(&x.retries, "retries", 4, "otlp: send a post again `N` times at most; default: 4")
-	fs.DurationVar(&x.flushEvery, "flush-every", 0, "otlp: send ended spans after `DURATION`; default: 5s for -, else never")
+	fs.DurationVar(&x.flushEvery, "flush-every", 0,
+		"otlp: send ended spans after `DURATION`; default: 5s for -, else never")
 	fs.StringVar(&x.options.Service, "service", "", "otlp: the `NAME` of the service; default: agentevents")
 	fs.Var(&x.resource, "resource", "otlp: add `NAME=VALUE` to the resource; may be given several times")
 	fs.Var(&x.semconv, "semconv", "otlp: `VERSION` of attribute names: 1.41.0, latest; default: both")
@@ -358,7 +359,9 @@ func (x *export) report(in *invocation, c otlpjson.Counts) {
 		}
 	}
 	if c.Untimed > 0 {
-		fmt.Fprintf(in.stderr, "events without a time: %d: they get the time of the event before them, or of the first event with a time\n", c.Untimed)
+		fmt.Fprintf(in.stderr,
+			"events without a time: %d: they get the time of the event before them, or of the first event with a time\n",
+			c.Untimed)
 	}
 	if c.NoDate > 0 {
 		fmt.Fprintf(in.stderr, "events of 1970: %d: their clock has no date, and back ends look for newer spans\n", c.NoDate)

@@ -135,7 +135,8 @@ func findingLine(f *findings.Finding) string {
 	if f.Cost.CostUSD.OK {
 		facts = append(facts, view.Dollars(f.Cost.CostUSD.V))
 	}
-	return fmt.Sprintf("%s: %s: %s: %s (%s)", visible(f.RunID), f.Severity, f.Kind, visible(f.Text), strings.Join(facts, "; "))
+	return fmt.Sprintf("%s: %s: %s: %s (%s)",
+		visible(f.RunID), f.Severity, f.Kind, visible(f.Text), strings.Join(facts, "; "))
 }
 
 // A kindList is a flag for kinds of findings that may be given several times.

@@ -24,7 +24,10 @@ type folder struct {
 // flags adds the flag of the table, and makes the log's reader tell which table a
 // KAHN log keeps that names none: the document has one.
 func (f *folder) flags(fs *flag.FlagSet, l *logReader) {
-	f.lifecycle = choice{values: []string{string(agentevents.LifecycleStrict), string(agentevents.LifecycleRelaxed), string(agentevents.LifecycleDerived)}}
+	f.lifecycle = choice{
+		values: []string{string(agentevents.LifecycleStrict),
+			string(agentevents.LifecycleRelaxed), string(agentevents.LifecycleDerived)},
+	}
 	fs.Var(&f.lifecycle, "lifecycle", "`TABLE` of legal status changes: strict, relaxed, derived; default: the log's")
 	l.judged = true
 	f.options.Tolerate = func(v *agentevents.RuleError) bool {

@@ -32,7 +32,9 @@ func main() {
 		}
 		debug.SetGCPercent(percent)
 	}
-	in := &invocation{stdin: os.Stdin, stdout: newOutput(os.Stdout), stderr: os.Stderr, env: os.Getenv, index: indexIn(os.UserCacheDir())}
+	in := &invocation{
+		stdin: os.Stdin, stdout: newOutput(os.Stdout), stderr: os.Stderr, env: os.Getenv, index: indexIn(os.UserCacheDir()),
+	}
 	status := in.run(os.Args[1:])
 	runtime.KeepAlive(room)
 	os.Exit(status)

@@ -192,10 +192,12 @@ func (l *logReader) told(in *invocation, lines lineSeq) lineSeq {
 				}
 				switch {
 				case own && n.left(number):
-					hint = fmt.Sprintf("%s: run %s goes back to number %d, which was missing: with --order sequence it is read in that order",
+					hint = fmt.Sprintf("%s: run %s goes back to number %d, which was missing: "+
+						"with --order sequence it is read in that order",
 						l.place(at), visible(jsonwire.Brief(ev.RunID)), number)
 				case !own && n.back(ev.Sequence):
-					hint = fmt.Sprintf("%s: run %s goes back to sequence %d, which was missing: with --order sequence it is read in that order",
+					hint = fmt.Sprintf("%s: run %s goes back to sequence %d, which was missing: "+
+						"with --order sequence it is read in that order",
 						l.place(at), visible(jsonwire.Brief(ev.RunID)), ev.Sequence)
 				case n != nil:
 					n.seen(number)
@@ -242,7 +244,8 @@ func (n *numbers) back(sequence uint64) bool {
 	if n == nil || sequence >= n.next {
 		return false
 	}
-	i := slices.IndexFunc(n.gaps, func(g agentevents.SequenceGap) bool { return g.First <= sequence && sequence <= g.Last })
+	i := slices.IndexFunc(n.gaps,
+		func(g agentevents.SequenceGap) bool { return g.First <= sequence && sequence <= g.Last })
 	if n.jumped && i == len(n.gaps)-1 {
 		n.next, n.gaps = n.gaps[i].First, n.gaps[:i]
 		return false
@@ -252,7 +255,8 @@ func (n *numbers) back(sequence uint64) bool {
 
 // left reports whether a number was left out.
 func (n *numbers) left(number uint64) bool {
-	return n != nil && slices.ContainsFunc(n.gaps, func(g agentevents.SequenceGap) bool { return g.First <= number && number <= g.Last })
+	return n != nil && slices.ContainsFunc(n.gaps,
+		func(g agentevents.SequenceGap) bool { return g.First <= number && number <= g.Last })
 }
 
 func (n *numbers) seen(sequence uint64) {

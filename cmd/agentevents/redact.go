@@ -73,7 +73,8 @@ project name: read the result before you give it away.`,
 				}
 				r.report(in)
 				if c.begun {
-					fmt.Fprintln(in.stderr, "agentevents redact: the copy of the chained log has no chain, because standard input can be read only once; name the FILE of the log to chain the copy")
+					fmt.Fprintln(in.stderr, "agentevents redact: the copy of the chained log has no chain, "+
+						"because standard input can be read only once; name the FILE of the log to chain the copy")
 				}
 				return l.result()
 			}
@@ -100,7 +101,8 @@ type redactor struct {
 }
 
 func (r *redactor) flags(fs *flag.FlagSet) {
-	r.reasoning.values = []string{string(agentevents.VerbosityFull), string(agentevents.VerbositySummary), string(agentevents.VerbosityOff)}
+	r.reasoning.values = []string{string(agentevents.VerbosityFull),
+		string(agentevents.VerbositySummary), string(agentevents.VerbosityOff)}
 	fs.Var(&r.secrets, "secrets", "mask the values in `FILE`, one per line; may be given several times")
 	fs.Var(&r.keys, "key", "mask values after names that end with `NAME`; may be given several times")
 	fs.Var(&r.keep, "keep", "names that end with `NAME` are not credentials; may be given several times")
@@ -157,7 +159,8 @@ func (in *invocation) readAll(name string) (string, error) {
 
 // events yields the redacted events, with their positions. An event that cannot be redacted is
 // reported and left out.
-func (r *redactor) events(l *logReader, events iter.Seq2[position, agentevents.Event]) iter.Seq2[position, agentevents.Event] {
+func (r *redactor) events(l *logReader,
+	events iter.Seq2[position, agentevents.Event]) iter.Seq2[position, agentevents.Event] {
 	type source struct {
 		at position
 		ev agentevents.Event

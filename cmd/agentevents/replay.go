@@ -42,7 +42,8 @@ is not an error. If the log has several runs, choose one with --run.`,
 			var d drawing
 			l.flags(fs)
 			fs.Float64Var(&p.timing.Speed, "speed", 1, "play `N` times as fast; default: 1; 0 does not wait")
-			fs.DurationVar(&p.timing.MaxWait, "max-wait", 3*time.Second, "wait `DURATION` at most between two events; default: 3s; 0 has no limit")
+			fs.DurationVar(&p.timing.MaxWait, "max-wait", 3*time.Second,
+				"wait `DURATION` at most between two events; default: 3s; 0 has no limit")
 			var from sequence
 			fs.Var(&from, "from", "begin with the event of sequence `SEQ`")
 			run := fs.String("run", "", "play the run `ID`")
@@ -65,7 +66,8 @@ is not an error. If the log has several runs, choose one with --run.`,
 				}
 				switch {
 				case len(ids) > 1:
-					return usageError(fmt.Sprintf("the log has %d runs: choose one with --run; 'agentevents ls' lists them", len(ids)))
+					return usageError(fmt.Sprintf("the log has %d runs: "+
+						"choose one with --run; 'agentevents ls' lists them", len(ids)))
 				case len(all) == 0 && *run != "":
 					return noRun(*run)
 				case len(all) == 0:

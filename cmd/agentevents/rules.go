@@ -95,7 +95,8 @@ var libraryRules = map[dialect.Name][]agentevents.Rule{
 // stated reports whether a document states a rule.
 func stated(in dialect.Name, rule agentevents.Rule) bool {
 	rules, document := libraryRules[in]
-	return !document || rule == agentevents.RuleRun || strings.HasPrefix(string(rule), "field-") || slices.Contains(rules, rule)
+	return !document || rule == agentevents.RuleRun ||
+		strings.HasPrefix(string(rule), "field-") || slices.Contains(rules, rule)
 }
 
 // readable reports whether a word that is none of its list has a meaning all the same, in a

@@ -38,7 +38,8 @@ func (l *logReader) sessions(in *invocation, name string) ([]*capture.Session, e
 		return nil, nil // it may be a log
 	}
 	if l.run != "" && len(sessions) > 1 {
-		return nil, fmt.Errorf("%s has %d sessions, but one run id was given: name the file of one session", name, len(sessions))
+		return nil, fmt.Errorf("%s has %d sessions, but one run id was given: name the file of one session",
+			name, len(sessions))
 	}
 	return sessions, err
 }
@@ -135,7 +136,8 @@ func peek(in io.Reader) (first string, all io.Reader) {
 	var head []byte
 	var failed error
 	open := -1
-	for chunk := make([]byte, 16<<10); failed == nil && len(head) < most && (open < 0 || bytes.IndexByte(head[open:], '\n') < 0); {
+	for chunk := make([]byte, 16<<10); failed == nil && len(head) < most &&
+		(open < 0 || bytes.IndexByte(head[open:], '\n') < 0); {
 		var n int
 		n, failed = in.Read(chunk)
 		head = append(head, chunk[:n]...)

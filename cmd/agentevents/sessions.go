@@ -172,7 +172,8 @@ func (l *listing) report(in *invocation) {
 		}
 	}
 	if lines > 0 {
-		tell("%s of %s cannot be read, first of %s: 'agentevents check' with its id names them", plural(lines, "line"), plural(sessions, "session"), visible(first))
+		tell("%s of %s cannot be read, first of %s: 'agentevents check' with its id names them",
+			plural(lines, "line"), plural(sessions, "session"), visible(first))
 	}
 	for _, u := range l.Unread {
 		more := ""
@@ -332,7 +333,8 @@ func (h *homeSessions) row(s *capture.Session) (sessionRow, error) {
 	}
 	row.Models = append([]string{}, view.Models(run)...)
 	u := run.Usage.Usage
-	row.Tokens = sessionTokens{u.InputTokens, u.OutputTokens, u.CacheCreationInputTokens.V, u.CacheReadInputTokens.V, u.ReasoningOutputTokens.V, view.Tokens(u), run.Usage.Partial}
+	row.Tokens = sessionTokens{u.InputTokens, u.OutputTokens, u.CacheCreationInputTokens.V,
+		u.CacheReadInputTokens.V, u.ReasoningOutputTokens.V, view.Tokens(u), run.Usage.Partial}
 	row.CostUSD = run.Usage.CostUSD
 	row.Status, _ = view.Run(run)
 	row.Reason = report.Reason(run, items)
@@ -468,7 +470,10 @@ func (in *invocation) refuse(lines ...string) error {
 
 // unknown reports an argument that is neither a file nor the id of a session.
 func (h *homeSessions) unknown(in *invocation, id string) error {
-	lines := []string{fmt.Sprintf("%s: no such file, and none of %s on this machine has an id that begins so; 'agentevents sessions' lists them", id, plural(len(h.sessions), "session"))}
+	lines := []string{
+		fmt.Sprintf("%s: no such file, and none of %s on this machine has an id that begins so; "+
+			"'agentevents sessions' lists them", id, plural(len(h.sessions), "session")),
+	}
 	for _, u := range h.unread {
 		if u.store {
 			lines = append(lines, fmt.Sprintf("%s: %s: %s", u.Program, u.Path, u.Reason))
@@ -498,7 +503,9 @@ func (h *homeSessions) withID(id string) (found []*capture.Session) {
 // ambiguous reports the beginning of several ids, or an id of several sessions.
 func ambiguous(in *invocation, id string, found []*capture.Session) error {
 	const most = 10
-	lines := []string{fmt.Sprintf("%s: this begins the ids of %d sessions: name one with more characters, or its file", id, len(found))}
+	lines := []string{
+		fmt.Sprintf("%s: this begins the ids of %d sessions: name one with more characters, or its file", id, len(found)),
+	}
 	for _, s := range found[:min(len(found), most)] {
 		lines = append(lines, fmt.Sprintf("  %s  %s  %s", s.ID(), s.Program(), s.Files()[0]))
 	}

@@ -156,7 +156,8 @@ func (t *tail) first(log string) int {
 		if err != nil {
 			continue
 		}
-		for ev, err := range agentevents.NewReader(f, agentevents.ReaderOptions{Decoder: anyDecoder(t.l.run), MaxLine: t.l.maxLine}).All() {
+		for ev, err := range agentevents.NewReader(f,
+			agentevents.ReaderOptions{Decoder: anyDecoder(t.l.run), MaxLine: t.l.maxLine}).All() {
 			if err == nil {
 				found += len(t.only.pick(ev))
 			}

@@ -329,9 +329,10 @@ func (e *Encoder) close(agent string, all bool) string {
 	if _, pauses := e.w.Ev.Payload.(*agentevents.RunPaused); pauses {
 		suspended, most = `,"outcome":{"type":"suspended"}`, maxShut
 	}
+	byID := func(a, b *block) int { return cmp.Compare(a.key.id, b.key.id) }
 	for _, typ := range []blockType{call, reasoning, text} {
 		for _, agent := range agents {
-			for _, b := range slices.SortedFunc(maps.Values(e.s.blocks[agent]), func(a, b *block) int { return cmp.Compare(a.key.id, b.key.id) }) {
+			for _, b := range slices.SortedFunc(maps.Values(e.s.blocks[agent]), byID) {
 				if b.typ == typ {
 					lines.WriteString(b.line("END", "", "", true) + "\n")
 					e.forget(b)

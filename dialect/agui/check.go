@@ -10,8 +10,9 @@ import (
 )
 
 // texts are the members that are texts on each line that has one.
-var texts = strings.Fields(`name source code description protocolVersion threadId runId parentRunId parentMessageId subagentRunId parentSubagentRunId
-	parentToolCallId messageId toolCallId toolCallName activityType subtype entityId encryptedValue role message delta stepName`)
+var texts = strings.Fields(`name source code description protocolVersion threadId runId parentRunId
+	parentMessageId subagentRunId parentSubagentRunId parentToolCallId messageId toolCallId toolCallName
+	activityType subtype entityId encryptedValue role message delta stepName`)
 
 // shape returns the first character of the value of a member: " { or [, ! for any value but null,
 // and 0 for any value.

@@ -24,8 +24,8 @@ type EncoderOptions struct {
 // many others begins again, and a thread has an empty state then. Its memory grows with the ids of
 // messages and calls of these threads (some 20 bytes each), with the blocks and calls of runs that have
 // not ended, and with the names in the state. It remembers 64 blocks that the end of a run has cut, and
-// 16,384 other blocks and calls that are not open on its lines. Unless it is Fast, it also holds a [Decoder] of its lines, and
-// the events whose lines wait.
+// 16,384 other blocks and calls that are not open on its lines. Unless it is Fast, it also holds a
+// [Decoder] of its lines, and the events whose lines wait.
 //
 // It writes the lines that the protocol needs around those of the events: see the documentation of
 // the package. The lines of a run wait for the end of the runs that began before it: up to 64 MiB,
@@ -67,7 +67,7 @@ type streamOut struct {
 	segment     int                // the number of the part of the stream that it is
 	spans       bool               // the span of its start is all that names an agent
 	lines       []byte             // that wait for the end of the runs before
-	usage, told []byte             // reports for the line of its end, and their own lines, written if it does not come next
+	usage, told []byte             // reports for the line of its end, and their own lines, if it does not come next
 	asked       []byte             // lines of requests, written unless the run's end comes next and lists them
 	asking      []asking           // the facts of these that the outcome must have
 }
@@ -506,7 +506,8 @@ func (e *Encoder) unsaid(w *engine.Writer, line string) string {
 		return ""
 	}
 	said, gone := "", ""
-	if _, starts := w.Ev.Payload.(*agentevents.RunStarted); starts && len(list) > 1 || e.mayAnswer(w.Ev) { // answers that the log has not
+	// The line may have answers that the log has not.
+	if _, starts := w.Ev.Payload.(*agentevents.RunStarted); starts && len(list) > 1 || e.mayAnswer(w.Ev) {
 		gone = "," + jsonwire.Quote("/"+answerOf)
 	}
 	if n := len(list); n > 0 { // reports of usage come before the end of a run

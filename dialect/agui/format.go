@@ -97,9 +97,10 @@ var format = func() *engine.Format {
 	var (
 		message = func(says string) engine.Member { return need("messageId", says, idForm{}) }
 		callID  = need("toolCallId", "callId", idForm{})
-		thread  = need("threadId", "", sideForm{func(d *Decoder) *string { return &d.thread }, func(e *Encoder) string { return e.s.thread }, nil})
-		runID   = need("runId", "/runId")
-		role    = func(words ...string) engine.Form {
+		thread  = need("threadId", "",
+			sideForm{func(d *Decoder) *string { return &d.thread }, func(e *Encoder) string { return e.s.thread }, nil})
+		runID = need("runId", "/runId")
+		role  = func(words ...string) engine.Form {
 			return sideForm{func(d *Decoder) *string { return &d.role }, nil, words}
 		}
 		roles = role(append([]string{assistant}, people...)...)
@@ -110,19 +111,22 @@ var format = func() *engine.Format {
 		outcome = may("outcome", "", keptForm{func(*stream, *agentevents.Event) string { return "" }})
 		usage   = may("usage", "", usageForm{})
 		cancel  = usual("outcome", func(*stream, *agentevents.Event) string { return `{"type":"cancelled"}` })
-		waits   = need("outcome", "", waitsForm{keptForm{func(s *stream, _ *agentevents.Event) string { return s.outcome() }}})
-		name    = need("name", "name").Or(func(w *engine.Writer, dst []byte, _ *engine.Member) []byte {
+		waits   = need("outcome", "",
+			waitsForm{keptForm{func(s *stream, _ *agentevents.Event) string { return s.outcome() }}})
+		name = need("name", "name").Or(func(w *engine.Writer, dst []byte, _ *engine.Member) []byte {
 			return jsonwire.AppendString(dst, w.Ev.AgentID) // the metadata tell that the event has none
 		})
-		result = need("messageId", "", replyForm{})
-		fails  = need("message", "error/message", engine.Full{}).Or(func(_ *engine.Writer, dst []byte, _ *engine.Member) []byte {
+		result   = need("messageId", "", replyForm{})
+		noReason = func(_ *engine.Writer, dst []byte, _ *engine.Member) []byte {
 			return append(dst, `"no reason given"`...) // the metadata record that the event has no error
-		})
-		code = may("code", "error/code")
+		}
+		fails = need("message", "error/message", engine.Full{}).Or(noReason)
+		code  = may("code", "error/code")
 	)
 	elsewhere := func(w *engine.Writer) bool { return otherInput(string(w.Ev.Payload.(*agentevents.RunStarted).Inputs)) }
 	ofMain := func(w *engine.Writer) bool { return w.Ev.ParentAgentID == encoderOf(w).s.main }
-	const deltaKind, thinkKind, argsKind = agentevents.KindTextDelta, agentevents.KindAgentReasoningDelta, agentevents.KindToolArgumentsDelta
+	const deltaKind, thinkKind, argsKind = agentevents.KindTextDelta,
+		agentevents.KindAgentReasoningDelta, agentevents.KindToolArgumentsDelta
 	failedAtEnd := when(caseFailed, row("RUN_FINISHED", agentevents.KindRunFailed, thread, runID, outcome, usage))
 	failedAtEnd.Reads = true
 	rows := []engine.Row{
@@ -159,7 +163,9 @@ var format = func() *engine.Format {
 		row("TOOL_CALL_END", agentevents.KindToolCalled, callID),
 		row("TOOL_CALL_RESULT", agentevents.KindToolReturned, callID, result, need("content", "result", contentForm{})),
 	}
-	head := []engine.Member{need("type", "", engine.Type), engine.May("timestamp", "/timestamp", engine.AnyTime(timeForm{}, time.Millisecond)), may("subagentRunId", "/agentId /sessionId", tagForm{}),
+	head := []engine.Member{need("type", "", engine.Type),
+		engine.May("timestamp", "/timestamp", engine.AnyTime(timeForm{}, time.Millisecond)),
+		may("subagentRunId", "/agentId /sessionId", tagForm{}),
 		may("workflowId", "/workflowId"), may("phase", "/phase"), may("nodeId", "/nodeId"), may("nodeRunId", "/nodeRunId"),
 		may("spanId", "/spanId", spanForm{}), may("parentSpanId", "/parentSpanId", spanForm{})}
 	own := len(rows)

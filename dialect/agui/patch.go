@@ -319,7 +319,8 @@ func (p *patcher) blind(names []string, open, lists bool, op agentevents.PatchOp
 		return p.refuse(true, fault)
 	}
 	member := func(name string) bool { _, err := strconv.Atoi(name); return err != nil && name != "-" }
-	if lists || sayable(names) < len(names) || slices.ContainsFunc(names, func(name string) bool { return !member(name) }) {
+	if lists || sayable(names) < len(names) ||
+		slices.ContainsFunc(names, func(name string) bool { return !member(name) }) {
 		return p.refuse(false, "the state there is not known")
 	}
 	p.fault, p.refused = "", false

@@ -129,7 +129,8 @@ func (k *kept) ask(ev *agentevents.Event) {
 // outcome returns the outcome of a run that waits for the open questions.
 func (k *kept) outcome() string {
 	var list []byte
-	for _, q := range slices.SortedFunc(maps.Values(k.questions.open), func(a, b *question) int { return cmp.Compare(a.number, b.number) }) {
+	byNumber := func(a, b *question) int { return cmp.Compare(a.number, b.number) }
+	for _, q := range slices.SortedFunc(maps.Values(k.questions.open), byNumber) {
 		list = append(append(list, ','), q.interrupt...)
 	}
 	return `{"type":"interrupt","interrupts":[` + string(bytes.TrimPrefix(list, []byte(","))) + `]}`

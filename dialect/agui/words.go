@@ -33,5 +33,6 @@ var words = dialect.Words{
 		"made up /payload":           "null",
 	},
 	Derived: []string{"/id", "/sequence", "/runId"},
-	Every:   []string{"/id", "/sequence", "/runId", "/sessionId", "/step", "/traceId", "/causationId", "/spanId", "/parentSpanId"},
+	Every: []string{"/id", "/sequence", "/runId", "/sessionId",
+		"/step", "/traceId", "/causationId", "/spanId", "/parentSpanId"},
 }

@@ -71,7 +71,8 @@ func (d *Dialect) checkLog(r *report, log string) {
 
 // checkNative checks that events survive the native format. One without an id or a run has no line there.
 func (d *Dialect) checkNative(r *report, events []agentevents.Event) bool {
-	events = slices.DeleteFunc(slices.Clone(events), func(ev agentevents.Event) bool { return ev.ID == "" || ev.RunID == "" })
+	events = slices.DeleteFunc(slices.Clone(events),
+		func(ev agentevents.Event) bool { return ev.ID == "" || ev.RunID == "" })
 	back, err := throughNative(events)
 	if err != nil || len(back) != len(events) {
 		r.errorf("%d events through the native format are %d, %v", len(events), len(back), err)
@@ -106,7 +107,8 @@ func (d *Dialect) checkWritten(r *report, log string, events []agentevents.Event
 	defer func() { r.detail = "" }()
 	lacks := func(ev agentevents.Event) bool { return ev.ID == "" || ev.RunID == "" } // and has no native line
 	gone := func(l dialect.Loss) bool { return l.Pointer == "" && l.What == dialect.Dropped }
-	if whole && !slices.ContainsFunc(events, lacks) && !slices.ContainsFunc(t.Losses, gone) && !slices.ContainsFunc(t.Refused, func(err error) bool { return err != nil }) {
+	if whole && !slices.ContainsFunc(events, lacks) && !slices.ContainsFunc(t.Losses, gone) &&
+		!slices.ContainsFunc(t.Refused, func(err error) bool { return err != nil }) {
 		again, _ := d.encode(t.Back)
 		r.checkText("what was written and read", again, t.text)
 		native, _ := throughNative(events)

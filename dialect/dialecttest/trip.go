@@ -112,8 +112,9 @@ func (d *Dialect) trip(r *report, events []agentevents.Event) *trip {
 		}
 	}
 	for _, l := range t.Losses {
-		if l.Count < 1 || !slices.ContainsFunc(events, func(ev agentevents.Event) bool { return readback.IsOf(l, ev.Kind()) }) ||
-			!slices.ContainsFunc(events, func(ev agentevents.Event) bool { return ev.RunID == l.RunID && ev.Sequence == l.Sequence }) {
+		hasKind := func(ev agentevents.Event) bool { return readback.IsOf(l, ev.Kind()) }
+		isEvent := func(ev agentevents.Event) bool { return ev.RunID == l.RunID && ev.Sequence == l.Sequence }
+		if l.Count < 1 || !slices.ContainsFunc(events, hasKind) || !slices.ContainsFunc(events, isEvent) {
 			r.errorf("a loss that belongs to no event: %+v", l)
 		}
 	}

@@ -258,5 +258,6 @@ func unknownTypeCases(d *Dialect) []testCase {
 		added, _ := edit(line, func(o string) string { return withMember(o, extraMember) })
 		d.checkSame(r, added)
 	}
-	return []testCase{{"kept", decoded}, {"extra member", member}, {"respelled", func(r *report) { d.checkSpelling(r, line) }}}
+	return []testCase{{"kept", decoded}, {"extra member", member},
+		{"respelled", func(r *report) { d.checkSpelling(r, line) }}}
 }

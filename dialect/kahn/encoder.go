@@ -46,7 +46,7 @@ type agentState struct {
 	stepped bool // an event of the agent had a step
 	from    int  // the first step of this attempt
 	totals  agentevents.Totals
-	refused int          // refusals without a call, and returns of calls before the start, in totals.ToolCalls: their lines look like calls
+	refused int          // returns without a call of this attempt, in totals.ToolCalls: their lines look like calls
 	since   uint64       // the sequence of the start
 	own     engine.Steps // of the events
 	read    engine.Steps // of their lines

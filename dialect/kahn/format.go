@@ -15,7 +15,7 @@ const MaxSummary = 2048
 
 // The rules of the document, which a strict decoder checks.
 const (
-	RuleType     agentevents.Rule = "kahn-type"     // an event in small letters and underscores that is none of the five: others are a vendor's
+	RuleType     agentevents.Rule = "kahn-type"     // a word in a-z and _, none of the five: others are a vendor's
 	RuleRequired agentevents.Rule = "kahn-required" // a required member is missing
 	RuleID       agentevents.Rule = "kahn-id"       // an id does not match its pattern
 	RuleEnum     agentevents.Rule = "kahn-enum"     // a status, outcome or result the document does not list
@@ -26,7 +26,8 @@ const (
 
 // The document's enums.
 var (
-	statuses = []string{"thinking", "tool_call", "tool_result", "response", "reflect", "blocked-on-clarification", "converged", "failed"}
+	statuses = []string{"thinking", "tool_call", "tool_result", "response",
+		"reflect", "blocked-on-clarification", "converged", "failed"}
 	outcomes = []string{"converged", "partial", "escaped", "aborted"}
 	results  = []string{"pass", "fail", "warn"}
 )
@@ -50,7 +51,8 @@ var format = func() *engine.Format {
 		Required: RuleRequired,
 		Type:     RuleType,
 		Own:      func(typ string) bool { return strings.Trim(typ, "abcdefghijklmnopqrstuvwxyz_") == "" },
-		Head:     []engine.Member{need("ts", "/timestamp", engine.AnyTime(timeForm{}, time.Second)), need("run_id", "/runId", text), need("event", "", engine.Type)},
+		Head: []engine.Member{need("ts", "/timestamp", engine.AnyTime(timeForm{}, time.Second)),
+			need("run_id", "/runId", text), need("event", "", engine.Type)},
 		Rows: []engine.Row{
 			{Type: "agent_run_start", Kind: agentevents.KindAgentStarted, Members: []engine.Member{
 				agent, need("task", "task", text).Or(promptAsTask), may("model", "model", text), may("lifecycle", "lifecycle", engine.Value{}), engine.Resumed(),
@@ -77,7 +79,8 @@ var format = func() *engine.Format {
 				need("total_duration_s", "durationMs", seconds).Or(sinceStart), may("convergence_score", "convergenceScore", engine.Unit(RuleRange, floatForm{})),
 			}},
 		},
-		Any: []engine.Member{may("agent_id", "/agentId", idOfOther{id{&agentPattern}}), may("step", "/step", atLeast0(stepOfOther{}))},
+		Any: []engine.Member{may("agent_id", "/agentId", idOfOther{id{&agentPattern}}),
+			may("step", "/step", atLeast0(stepOfOther{}))},
 	}
 	engine.AddLate(f.Rows)
 	return engine.New(f)

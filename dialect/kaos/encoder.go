@@ -51,7 +51,7 @@ type Encoder struct {
 	w       engine.Writer
 	measure *dialect.Measure               // nil: the losses are not asked for
 	open    opens                          // as events name them
-	scopes  engine.Recent[scope, []spanID] // the open spans of agents, turns and steps that others begin in, the innermost last
+	scopes  engine.Recent[scope, []spanID] // open spans of agents, turns and steps that others begin in, innermost last
 	check   *Decoder                       // reads the lines, and knows which spans readers of the log know to be open
 
 	accounts engine.Recent[scope, *account]

@@ -13,9 +13,9 @@ import (
 
 // The rules of the document that a strict decoder checks.
 const (
-	RuleType     agentevents.Rule = "kaos-type"     // a type in small letters and underscores that KAOS does not have: others are a vendor's
+	RuleType     agentevents.Rule = "kaos-type"     // a type in a-z and _ that KAOS does not have: others are a vendor's
 	RuleRequired agentevents.Rule = "kaos-required" // required members are present, and ids are not empty
-	RuleEnum     agentevents.Rule = "kaos-enum"     // the document lists the subject, the phase, or the kind of a memory_event
+	RuleEnum     agentevents.Rule = "kaos-enum"     // the document lists subjects, phases, and kinds of memory_event
 	RuleRange    agentevents.Rule = "kaos-range"    // no number is below zero, and confidences are in [0, 1]
 	RulePhase    agentevents.Rule = "kaos-phase"    // start and progress have no duration, and only error has an error
 	RuleFrame    agentevents.Rule = "kaos-frame"    // event and id of a frame agree with its data
@@ -26,8 +26,11 @@ var (
 	subjects = []string{"run", "turn", "step", "tool_call", "subagent", "handoff", "llm_call", "judge", "route"}
 	phases   = []string{"start", "progress", "complete", "error", "cancelled"}
 	closing  = phases[2:]
-	others   = []string{"citation_verified", "grounding_refusal_triggered", "pattern_mismatch", "tool_policy_elevated", "capability_requested", "goal_checked", "loop_terminated"} // types that the vocabulary does not have
 	memories = []string{"added", "evicted", "summarized", "hydrated", "persisted", "searched"}
+
+	// others are types that the vocabulary does not have.
+	others = []string{"citation_verified", "grounding_refusal_triggered", "pattern_mismatch",
+		"tool_policy_elevated", "capability_requested", "goal_checked", "loop_terminated"}
 )
 
 // clarification is the kind of escalation_required that asks a person.
@@ -117,7 +120,8 @@ var format = func() *engine.Format {
 			}},
 			{Type: "plan_proposed", Kind: agentevents.KindPlanProposed, Members: []engine.Member{
 				may("steps", "steps", engine.List[agentevents.PlanStep](
-					need("step_id", "stepId", id), need("description", "description", text), may("tool_name", "toolName", orNull).Or(null),
+					need("step_id", "stepId", id), need("description", "description", text),
+					may("tool_name", "toolName", orNull).Or(null),
 				)).Or(instead("[]")),
 				may("strategy", "strategy", text),
 			}},
@@ -133,8 +137,10 @@ var format = func() *engine.Format {
 			{Type: "turn_summary", Kind: agentevents.KindTurnSummarized, Members: []engine.Member{
 				may("text", "text", text), may("intent", "intent", text),
 				may("tool_calls", "toolCalls", engine.List[agentevents.ToolCallSummary](
-					need("tool_name", "toolName", id), need("call_id", "callId", id), may("is_error", "isError").Or(instead("false")), may("duration_ms", "durationMs", least0),
-					may("cost_usd", "costUsd", least0), may("input_tokens", "inputTokens", count), may("output_tokens", "outputTokens", count),
+					need("tool_name", "toolName", id), need("call_id", "callId", id),
+					may("is_error", "isError").Or(instead("false")), may("duration_ms", "durationMs", least0),
+					may("cost_usd", "costUsd", least0), may("input_tokens", "inputTokens", count),
+					may("output_tokens", "outputTokens", count),
 				)).Or(instead("[]")),
 				may("tokens_used", "usage/totalTokens", count), may("cost_usd", "costUsd", least0), input, output,
 			}},
@@ -175,29 +181,40 @@ var format = func() *engine.Format {
 		},
 	}
 	// span adds the row of a kind that spans of a subject and phase become.
-	span := func(subject, phase string, kind agentevents.Kind, rest string, name engine.Member, attributes ...engine.Member) {
+	span := func(subject, phase string, kind agentevents.Kind,
+		rest string, name engine.Member, attributes ...engine.Member) {
 		duration, parent := beside[time.Duration]("duration_ms", engine.Value{}, "null"), parentSpan
 		if phase == "start" || subject == "tool_call" || subject == "llm_call" { // a record of a whole call begins, too
 			parent = enclosed
 		}
-		errorType, errorMessage := beside[string]("error_type", engine.Value{}, "null"), beside[string]("error_message", engine.Value{}, "null")
+		errorType := beside[string]("error_type", engine.Value{}, "null")
+		errorMessage := beside[string]("error_message", engine.Value{}, "null")
 		if phase != "start" && subject != "handoff" {
 			duration = may("duration_ms", "durationMs", engine.Nullable(least0)).Or(sinceStart)
 		}
 		if phase == "error" {
-			errorType, errorMessage = may("error_type", "error/code", orNull).Or(errorCode), may("error_message", "error/message", orNull).Or(null)
+			errorType = may("error_type", "error/code", orNull).Or(errorCode)
+			errorMessage = may("error_message", "error/message", orNull).Or(null)
 		}
-		f.Rows = append(f.Rows, engine.Row{Type: "span", Case: subject + " " + phase, Kind: kind, Rest: rest, Body: attributes, Members: []engine.Member{
-			need("subject", "", engine.Const(`"`+subject+`"`)), need("phase", "", engine.Const(`"`+phase+`"`)), spanID, parent, name, duration, errorType, errorMessage, may("attributes", "", engine.Body),
-		}})
+		members := []engine.Member{
+			need("subject", "", engine.Const(`"`+subject+`"`)), need("phase", "", engine.Const(`"`+phase+`"`)),
+			spanID, parent, name, duration, errorType, errorMessage, may("attributes", "", engine.Body),
+		}
+		f.Rows = append(f.Rows, engine.Row{
+			Type: "span", Case: subject + " " + phase, Kind: kind, Rest: rest, Body: attributes, Members: members,
+		})
 	}
 	span("turn", "start", agentevents.KindTurnStarted, "attributes", title, turn)
 	span("step", "start", agentevents.KindStepStarted, "attributes", title, step, known("description", "description"))
-	span("tool_call", "start", agentevents.KindToolCalled, "attributes", named("tool."), tool, call, may("arguments", "arguments"))
-	span("llm_call", "start", agentevents.KindModelCalled, "attributes", named("llm_call."), does, may("inputs", "request"), ask, by, model)
-	span("subagent", "start", agentevents.KindAgentStarted, "", named("subagent."), agent, known("task", "task"), may("lifecycle", "lifecycle"), engine.Resumed())
+	span("tool_call", "start", agentevents.KindToolCalled, "attributes",
+		named("tool."), tool, call, may("arguments", "arguments"))
+	span("llm_call", "start", agentevents.KindModelCalled, "attributes",
+		named("llm_call."), does, may("inputs", "request"), ask, by, model)
+	span("subagent", "start", agentevents.KindAgentStarted, "", named("subagent."),
+		agent, known("task", "task"), may("lifecycle", "lifecycle"), engine.Resumed())
 	span("handoff", "start", agentevents.KindHandoffRequested, "", named("handoff."), from, to, known("reason", "reason"))
-	span("handoff", "complete", agentevents.KindHandoffAccepted, "", named("handoff."), from, to, known("reason", "reason"))
+	span("handoff", "complete", agentevents.KindHandoffAccepted,
+		"", named("handoff."), from, to, known("reason", "reason"))
 	for _, phase := range []string{"error", "cancelled", "complete"} { // writers take the last one
 		summary, isError := "", []engine.Member(nil)
 		if phase == "complete" {
@@ -210,7 +227,8 @@ var format = func() *engine.Format {
 			[]engine.Member{tool, call, attr("result_summary", "resultSummary", summary, summaryForm{})}, isError,
 			[]engine.Member{may("arguments", "arguments", wholeCall{}), may("result", "result")})...)
 		span("llm_call", phase, agentevents.KindModelReturned, "", named("llm_call."),
-			does, may("inputs", "request", wholeCall{}), may("input_tokens", "", spent{}), may("output_tokens", "", spent{}), may("total_tokens", "", spent{}),
+			does, may("inputs", "request", wholeCall{}), may("input_tokens", "", spent{}),
+			may("output_tokens", "", spent{}), may("total_tokens", "", spent{}),
 			may("cost_usd", "", spent{}), ask, by, model, may("response", "response"))
 		span("subagent", phase, agentevents.KindAgentEnded, "", named("subagent."),
 			agent, known("result_summary", "result"), attr("tokens_used", "statedTokens", "", statedForm{count}))

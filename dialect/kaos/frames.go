@@ -138,7 +138,10 @@ func (d *Decoder) torn() error {
 	}
 	size := len(f.data)
 	f.data, f.depth, f.id, f.owner = nil, 0, "", discarded
-	return &agentevents.LineError{Err: fmt.Errorf("the frame before is torn: its data (%d bytes) is not a complete JSON object: %w", size, io.ErrUnexpectedEOF)}
+	return &agentevents.LineError{
+		Err: fmt.Errorf("the frame before is torn: its data (%d bytes) is not a complete JSON object: %w",
+			size, io.ErrUnexpectedEOF),
+	}
 }
 
 // data reads the value of a data line. offset is where the value begins on the

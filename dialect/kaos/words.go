@@ -69,5 +69,6 @@ var words = dialect.Words{
 		"dropped span.recorded /payload/errorMessage":   "must be null outside phase error",
 	},
 	Derived: []string{"/id", "/schemaVersion", "/sequence", "/kaos/sequence", "/kaos/~1timestamp"},
-	Every:   []string{"/id", "/sequence", "/step", "/causationId", "made up /sessionId", "made up /spanId", "made up /parentSpanId", "made up /agentId", "made up /parentAgentId"},
+	Every: []string{"/id", "/sequence", "/step", "/causationId", "made up /sessionId",
+		"made up /spanId", "made up /parentSpanId", "made up /agentId", "made up /parentAgentId"},
 }

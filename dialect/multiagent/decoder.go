@@ -189,7 +189,8 @@ func (d *Decoder) scope(ev *agentevents.Event, open *openThings) {
 
 // nonAgent reports whether readers do not take an actor of that name for an agent.
 func nonAgent(actor string) bool {
-	return slices.ContainsFunc([]string{"user", "human", "orchestrator", "system"}, func(word string) bool { return strings.EqualFold(word, actor) })
+	return slices.ContainsFunc([]string{"user", "human", "orchestrator", "system"},
+		func(word string) bool { return strings.EqualFold(word, actor) })
 }
 
 // lacks notes that the line lacks a field.

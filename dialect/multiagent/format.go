@@ -18,7 +18,7 @@ const (
 	RuleTimestamp agentevents.Rule = "multiagent-timestamp" // timestamp is an RFC 3339 time
 	RuleWorkflow  agentevents.Rule = "multiagent-workflow"  // an event of a workflow has workflowId
 	RulePhase     agentevents.Rule = "multiagent-phase"     // a phase, a checkpoint, or an agent of a workflow has phase
-	RuleField     agentevents.Rule = "multiagent-field"     // a key field of a workflow type fits its native field; the document gives no types
+	RuleField     agentevents.Rule = "multiagent-field"     // key fields of workflow types fit their native fields
 )
 
 // format is the table of the document. The members of a type are the members of its payload.
@@ -27,12 +27,16 @@ var format = func() *engine.Format {
 		may   = engine.May
 		value = valueForm{}
 		count = countForm{}
-		ref   = engine.Short("agentId", may("agentId", "agentId", value), may("agentSharing", "agentSharing", value), may("memoryRef", "memoryRef", value), may("modelClass", "modelClass", value))
-		fault = engine.Short("message", may("code", "code", value), may("message", "message", value), may("details", "details", value), may("retryable", "retryable", value))
-		usage = []engine.Member{may("inputTokens", "inputTokens", count), may("outputTokens", "outputTokens", count), may("totalTokens", "totalTokens", value),
+		ref   = engine.Short("agentId", may("agentId", "agentId", value), may("agentSharing", "agentSharing", value),
+			may("memoryRef", "memoryRef", value), may("modelClass", "modelClass", value))
+		fault = engine.Short("message", may("code", "code", value), may("message", "message", value),
+			may("details", "details", value), may("retryable", "retryable", value))
+		usage = []engine.Member{may("inputTokens", "inputTokens", count),
+			may("outputTokens", "outputTokens", count), may("totalTokens", "totalTokens", value),
 			may("cacheCreationInputTokens", "cacheCreationInputTokens", value), may("cacheReadInputTokens", "cacheReadInputTokens", value),
 			may("reasoningOutputTokens", "reasoningOutputTokens", value), may("costUsd", "costUsd", value)}
-		totals = engine.Object(may("steps", "steps", count), may("toolCalls", "toolCalls", count), may("auditCheckpoints", "auditCheckpoints", count),
+		totals = engine.Object(may("steps", "steps", count),
+			may("toolCalls", "toolCalls", count), may("auditCheckpoints", "auditCheckpoints", count),
 			may("auditsPassed", "auditsPassed", count), may("auditsFailed", "auditsFailed", count))
 	)
 	// field is a member with the name of its field, scope one of a field of the
@@ -49,14 +53,18 @@ var format = func() *engine.Format {
 
 	// common are the fields of the envelope without a place in the document: any
 	// payload may have them.
-	common := []engine.Member{scope("agentId", agentIDForm{}), scope("workflowId"), scope("phase", phaseForm{}), scope("nodeId"), scope("nodeRunId"), scope("step", stepForm{}),
+	common := []engine.Member{scope("agentId", agentIDForm{}), scope("workflowId"),
+		scope("phase", phaseForm{}), scope("nodeId"), scope("nodeRunId"), scope("step", stepForm{}),
 		scope("parentAgentId"), scope("parentCallId"), scope("causationId"), scope("marks", marksForm{})}
 	has := func(members []engine.Member, name string) bool {
 		return slices.ContainsFunc(members, func(m engine.Member) bool { return m.Name == name })
 	}
 	row := func(typ string, kind agentevents.Kind, members ...engine.Member) engine.Row {
 		flow := has(members, "workflowId")
-		r := engine.Row{Type: typ, Kind: kind, Members: members, More: &facts{workflow: flow, phase: has(members, "phase"), byOthers: flow && !ofAgents(kind)}}
+		r := engine.Row{
+			Type: typ, Kind: kind, Members: members,
+			More: &facts{workflow: flow, phase: has(members, "phase"), byOthers: flow && !ofAgents(kind)},
+		}
 		for _, c := range common {
 			if !has(members, c.Name) {
 				r.Members = append(r.Members, c)
@@ -96,24 +104,34 @@ var format = func() *engine.Format {
 			row("workflow.node.enter", agentevents.KindNodeStarted,
 				scope("nodeId").As("node", "workflowNode").Or(madeNode), field("agent", ref), field("typeId"), field("attempt")),
 			row("agent.message.created", agentevents.KindMessageCreated,
-				may("message", "", insideForm{}).Unless(outside), message("messageId").As("id"), message("from"), message("to"), message("groupId"),
-				message("content", count).As("text"), message("ts", engine.Value{}), message("role"), message("turnIndex"), message("agent", ref)),
+				may("message", "", insideForm{}).Unless(outside), message("messageId").As("id"),
+				message("from"), message("to"), message("groupId"),
+				message("content", count).As("text"), message("ts", engine.Value{}),
+				message("role"), message("turnIndex"), message("agent", ref)),
 			row("agent.task.assigned", agentevents.KindTaskAssigned,
-				field("goal").As("task"), field("assignedAgent"), field("context"), field("constraints"), field("expectedOutput").As("expected_output")),
+				field("goal").As("task"), field("assignedAgent"), field("context"), field("constraints"),
+				field("expectedOutput").As("expected_output")),
 			row("tool.call.started", agentevents.KindToolCalled,
-				field("callId").As("toolCallId", "id"), field("toolId").As("toolName", "tool", "name"), field("arguments").As("input", "args"), field("argumentsSummary"),
+				field("callId").As("toolCallId", "id"), field("toolId").As("toolName", "tool", "name"),
+				field("arguments").As("input", "args"), field("argumentsSummary"),
 				field("attempt"), field("retryOf"), field("argsHash"), field("principal"), field("transport"), field("attributes")),
 			row("tool.call.completed", agentevents.KindToolReturned,
-				field("callId").As("toolCallId", "id"), field("toolId").As("toolName", "tool", "name"), may("status", "status statusWord", statusForm{}), field("result").As("output"),
-				field("resultSummary").As("reason", "message", "summary"), field("error", fault), field("durationMs"), field("oneEvent"), field("arguments").As("input", "args"), field("argumentsSummary")),
+				field("callId").As("toolCallId", "id"), field("toolId").As("toolName", "tool", "name"),
+				may("status", "status statusWord", statusForm{}), field("result").As("output"),
+				field("resultSummary").As("reason", "message", "summary"), field("error", fault), field("durationMs"),
+				field("oneEvent"), field("arguments").As("input", "args"), field("argumentsSummary")),
 			row("handoff.requested", agentevents.KindHandoffRequested,
-				field("handoffId"), field("from", ref).As("fromAgent"), field("to", ref).As("toAgent"), field("reason"), field("contextDigest").As("context_digest")),
+				field("handoffId"), field("from", ref).As("fromAgent"), field("to", ref).As("toAgent"), field("reason"),
+				field("contextDigest").As("context_digest")),
 			row("handoff.accepted", agentevents.KindHandoffAccepted,
-				field("handoffId").Or(noHandoff), field("from", ref).As("fromAgent"), field("to", ref).As("toAgent"), field("reason"), field("contextDigest").As("context_digest")),
+				field("handoffId").Or(noHandoff), field("from", ref).As("fromAgent"),
+				field("to", ref).As("toAgent"), field("reason"), field("contextDigest").As("context_digest")),
 			row("blackboard.item.created", agentevents.KindBlackboardItemCreated,
-				field("itemId").As("id"), field("itemType").As("type"), field("content", count), field("sourceAgent"), field("confidence"), field("ttlMs")),
+				field("itemId").As("id"), field("itemType").As("type"), field("content", count),
+				field("sourceAgent"), field("confidence"), field("ttlMs")),
 			row("approval.requested", agentevents.KindApprovalRequested,
-				field("approvalId").As("id"), field("action"), field("reason"), field("scope"), field("risk"), field("callId"), field("toolId"), field("arguments"), field("timeoutMs")),
+				field("approvalId").As("id"), field("action"), field("reason"), field("scope"),
+				field("risk"), field("callId"), field("toolId"), field("arguments"), field("timeoutMs")),
 			row("approval.granted", agentevents.KindApprovalGranted, field("approvalId").As("id"), field("approvedBy"), field("feedback")),
 			row("verifier.issue.found", agentevents.KindIssueFound, field("issue").As("description", "text", "message"), field("severity"), field("evidence"), field("suggestedFix").As("suggested_fix")),
 			row("loop.round.completed", agentevents.KindLoopRoundCompleted, field("round", count), field("score"), field("feedback"), field("diff"), field("costUsd")),
@@ -125,12 +143,17 @@ var format = func() *engine.Format {
 			flow("workflow.phase.started", agentevents.KindPhaseStarted, 3, scope("workflowId"), scope("phase"), field("inputCount")),
 			flow("workflow.phase.completed", agentevents.KindPhaseCompleted, 4, scope("workflowId"), scope("phase"), field("outputCount"), field("tokens")),
 			flow("agent.spawned", agentevents.KindAgentStarted, 4,
-				scope("workflowId"), scope("phase"), may("agentTask", "task", value).As("task"), may("parentSpanId", "", parentForm{}),
-				field("agent", ref), field("name"), field("model"), field("providerSessionId"), field("prompt"), field("attempt"), field("resumed"), field("lifecycle")),
+				scope("workflowId"), scope("phase"), may("agentTask", "task", value).As("task"),
+				may("parentSpanId", "", parentForm{}),
+				field("agent", ref), field("name"), field("model"), field("providerSessionId"),
+				field("prompt"), field("attempt"), field("resumed"), field("lifecycle")),
 			flow("agent.completed", agentevents.KindAgentEnded, 4,
-				scope("agentId", agentIDForm{}), may("tokens", "", tokensForm{}), field("durationMs"), field("resultSchema"), scope("workflowId"), scope("phase"),
-				field("outcome"), field("status"), field("reason").As("message"), field("error", fault), field("result"), field("structuredOutput"), field("usage", engine.Object(usage...)).Unless(onlyTotal),
-				field("modelUsage", engine.Dict[agentevents.Usage](usage...)), field("totalCostUsd"), field("cumulative"), field("numTurns"), field("totals", totals), field("convergenceScore")),
+				scope("agentId", agentIDForm{}), may("tokens", "", tokensForm{}),
+				field("durationMs"), field("resultSchema"), scope("workflowId"), scope("phase"),
+				field("outcome"), field("status"), field("reason").As("message"), field("error", fault),
+				field("result"), field("structuredOutput"), field("usage", engine.Object(usage...)).Unless(onlyTotal),
+				field("modelUsage", engine.Dict[agentevents.Usage](usage...)), field("totalCostUsd"),
+				field("cumulative"), field("numTurns"), field("totals", totals), field("convergenceScore")),
 			flow("claim.verified", agentevents.KindClaimVerified, 4, field("findingId"), field("verifierAgentId"), field("verdict"), field("evidence")),
 			flow("workflow.checkpoint.saved", agentevents.KindCheckpointSaved, 3, scope("workflowId"), scope("phase"), field("stateBytes", count)),
 			flow("workflow.checkpoint.resumed", agentevents.KindCheckpointResumed, 3, scope("workflowId"), scope("phase"), field("resumedAt")),
@@ -217,7 +240,8 @@ func answers(row *engine.Row) bool {
 // answerRow returns the row of an answer to a request for approval, and the answer besides the
 // rejection, or "". A member of the payload that tells the answer wins over the type. The names of
 // members begin with prefix.
-func answerRow(f *engine.Format, typ string, members iter.Seq2[string, string], prefix string) (row *engine.Row, answer string) {
+func answerRow(f *engine.Format, typ string, members iter.Seq2[string, string],
+	prefix string) (row *engine.Row, answer string) {
 	row = rowOf(f, typ)
 	if _, word := endOfType(typ); row.Kind == agentevents.KindApprovalRejected {
 		answer = word
@@ -277,7 +301,8 @@ func factsOf(row *engine.Row) *facts {
 }
 
 // byPeople are the kinds whose actor is a person or a service.
-var byPeople = []agentevents.Kind{agentevents.KindSessionStarted, agentevents.KindSessionCompleted, agentevents.KindApprovalGranted, agentevents.KindApprovalRejected, agentevents.KindBudgetExceeded}
+var byPeople = []agentevents.Kind{agentevents.KindSessionStarted, agentevents.KindSessionCompleted,
+	agentevents.KindApprovalGranted, agentevents.KindApprovalRejected, agentevents.KindBudgetExceeded}
 
 // byOthers reports whether the actor of events of this kind is a person, a service or the
 // script of a workflow, and not an agent.
@@ -291,7 +316,8 @@ var othersDomains = []string{"workflow.", "session.", "budget."}
 
 // unlisted reports whether the actor of a line of an unlisted type is not an agent.
 func unlisted(typ string) bool {
-	return !strings.HasPrefix(typ, "workflow.node.") && slices.ContainsFunc(othersDomains, func(domain string) bool { return strings.HasPrefix(typ, domain) })
+	return !strings.HasPrefix(typ, "workflow.node.") &&
+		slices.ContainsFunc(othersDomains, func(domain string) bool { return strings.HasPrefix(typ, domain) })
 }
 
 // ofAgents reports whether events of this kind belong to agents: they may occur outside of

@@ -32,7 +32,7 @@ const (
 	ofHandoff                // the id of the open handoff; else nothing
 	ofSender                 // who hands over in the open handoff; else the word unknown
 	ofAgent                  // the agent, or the actor; else the word unknown
-	ofError                  // the word of the type; else the payload's success, ok or isError; else error if it has an error; else ok
+	ofError                  // the type's word; else the payload's success, ok or isError; else error if it has one, or ok
 	ofFlag                   // the word of the type; else success or failed, by the same members; else nothing
 	nobody                   // the word unknown
 )
@@ -66,7 +66,8 @@ func madeIn(row *engine.Row) []madeUp {
 		f := &list[i]
 		f.member = row.Member(f.name)
 		f.inside, f.pointer = f.name+"/agentId", f.member.Pointer()
-		if _, f.agent = f.member.Field(&agentevents.Event{Payload: agentevents.NewPayload(row.Kind)}).(*agentevents.AgentRef); f.agent {
+		field := f.member.Field(&agentevents.Event{Payload: agentevents.NewPayload(row.Kind)})
+		if _, f.agent = field.(*agentevents.AgentRef); f.agent {
 			f.pointer += "/agentId"
 		}
 	}

@@ -13,7 +13,7 @@ import (
 // latest last. They let the decoder find the subject of an answer that does not name it.
 type openThings struct {
 	list    []openThing
-	spawned engine.Recent[agentSpan, string] // the spans of agents that have not ended, with the ids that their starts have
+	spawned engine.Recent[agentSpan, string] // spans of agents that have not ended, with the ids of their starts
 	working engine.Recent[agentSpan, string] // the same the other way round: the span is the agent's id
 	twins   []openTwin                       // of these agents, the oldest first
 }
@@ -159,7 +159,8 @@ func (o *openThings) approval(ev *agentevents.Event) *openThing {
 		if span == "" {
 			continue
 		}
-		if t := o.last(func(t *openThing) bool { return t.what == anApproval && t.run == ev.RunID && t.span == span }); t != nil {
+		t := o.last(func(t *openThing) bool { return t.what == anApproval && t.run == ev.RunID && t.span == span })
+		if t != nil {
 			return t
 		}
 	}

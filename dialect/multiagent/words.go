@@ -45,6 +45,7 @@ var words = dialect.Words{
 	},
 	Derived: []string{"/sequence"},
 	Notes:   []string{"/multiagent/~1as", "/multiagent/~1made"},
-	Every: []string{"/sequence", "/runId", "made up /traceId", "made up /spanId", "made up /parentSpanId", "made up /sessionId", "made up /actor",
+	Every: []string{"/sequence", "/runId", "made up /traceId", "made up /spanId",
+		"made up /parentSpanId", "made up /sessionId", "made up /actor",
 		"/multiagent/schemaVersion"},
 }

@@ -222,7 +222,8 @@ func (e *Encoder) insert(dst []byte, mark int, ev *agentevents.Event, types []st
 			made.Payload = &agentevents.RunStarted{}
 			e.run = strings.Clone(ev.RunID)
 		case "node:start":
-			made.NodeID = cmp.Or(e.nodes.Owner(made.NodeRunID), made.NodeID) // another node's start would begin another execution
+			// another node's start would begin another execution
+			made.NodeID = cmp.Or(e.nodes.Owner(made.NodeRunID), made.NodeID)
 			made.Payload = &agentevents.NodeStarted{}
 		default:
 			made.Payload = &agentevents.AgentStarted{ProviderSessionID: made.NodeRunID, Prompt: `""`,

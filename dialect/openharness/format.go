@@ -81,9 +81,12 @@ var format = func() *engine.Format {
 
 		// Of an end.
 		structured = may("structuredOutput", "structuredOutput")
-		usage      = may("usage", "usage", engine.Object(tokens("inputTokens", "usage/inputTokens"), tokens("outputTokens", "usage/outputTokens"),
-			may("cacheCreationInputTokens", "cacheCreationInputTokens", number), may("cacheReadInputTokens", "cacheReadInputTokens", number)))
-		models     = may("modelUsage", "modelUsage", engine.Dict[agentevents.Usage](tokens("inputTokens", "modelUsage"), tokens("outputTokens", "modelUsage")))
+		usage      = may("usage", "usage", engine.Object(
+			tokens("inputTokens", "usage/inputTokens"), tokens("outputTokens", "usage/outputTokens"),
+			may("cacheCreationInputTokens", "cacheCreationInputTokens", number),
+			may("cacheReadInputTokens", "cacheReadInputTokens", number)))
+		models = may("modelUsage", "modelUsage",
+			engine.Dict[agentevents.Usage](tokens("inputTokens", "modelUsage"), tokens("outputTokens", "modelUsage")))
 		cost       = may("totalCostUsd", "totalCostUsd", atLeast(0, engine.Value{}))
 		duration   = may("durationMs", "durationMs", atLeast(0, engine.Value{}))
 		turns      = may("numTurns", "numTurns", number)
@@ -114,7 +117,8 @@ var format = func() *engine.Format {
 		row.Case = word
 		return row
 	}
-	stopped := when(caseCancelled, flow("flow:complete", agentevents.KindRunCancelled, name, need("status", "", statusForm(caseCancelled))))
+	stopped := when(caseCancelled,
+		flow("flow:complete", agentevents.KindRunCancelled, name, need("status", "", statusForm(caseCancelled))))
 	stopped.Reads = true // flow:aborted is written, unless the line had this
 	f := engine.Format{
 		Name:     Name,
@@ -128,22 +132,27 @@ var format = func() *engine.Format {
 		Head: []engine.Member{need("type", "", engine.Type)},
 		Rows: []engine.Row{
 			node("agent:start", agentevents.KindAgentStarted,
-				need("sessionId", "providerSessionId", session).Or(executionAsSession), may("model", "model"), need("prompt", "prompt", promptForm{}).Or(taskAsPrompt), may("lifecycle", "lifecycle"), engine.Resumed(), parent),
+				need("sessionId", "providerSessionId", session).Or(executionAsSession), may("model", "model"),
+				need("prompt", "prompt", promptForm{}).Or(taskAsPrompt), may("lifecycle", "lifecycle"), engine.Resumed(), parent),
 			node("agent:thinking:delta", agentevents.KindAgentReasoningDelta, need("content", "delta", text("delta")), may("tokenCount", "tokenCount", number)),
 			node("agent:thinking", agentevents.KindAgentReasoned, need("content", "reasoning", text("reasoning")), may("tokenCount", "tokenCount", number)),
 			node("agent:text:delta", agentevents.KindTextDelta, need("content", "delta", text("delta"))),
 			node("agent:text", agentevents.KindTextCompleted, need("content", "text", text("text"))),
 			node("agent:tool", agentevents.KindToolReturned,
-				need("toolName", "toolId", text("toolId")), may("toolInput", "arguments").Or(summary), may("toolOutput", "result").Or(summary),
-				may("durationMs", "durationMs", atLeast(0, engine.Value{})), may("error", "error/message", engine.Full{}).Or(statusAsError)),
+				need("toolName", "toolId", text("toolId")),
+				may("toolInput", "arguments").Or(summary), may("toolOutput", "result").Or(summary),
+				may("durationMs", "durationMs", atLeast(0, engine.Value{})),
+				may("error", "error/message", engine.Full{}).Or(statusAsError)),
 			node("agent:error", agentevents.KindAgentErrored, need("errorType", "errorType", text("errorType")), need("message", "message", text("message")), may("details", "details")),
 			// agent:complete means success: a failure is written as this row. It has the members of
 			// agent:complete, and its outcome distinguishes it from an error.
 			when(caseEnded, node("agent:error", agentevents.KindAgentEnded, need("errorType", "error/code").Or(outcomeAsType),
-				need("message", "error/message").Or(resultAsMessage), may("details", "error/details"), need("outcome", "outcome").Or(engine.Made(`"aborted"`)), may("result", "result"),
+				need("message", "error/message").Or(resultAsMessage), may("details", "error/details"),
+				need("outcome", "outcome").Or(engine.Made(`"aborted"`)), may("result", "result"),
 				structured, usage, models, cost, duration, turns, cumulative)),
 			node("agent:complete", agentevents.KindAgentEnded,
-				need("result", "result").Or(lastText), may("outcome", "outcome", unsuccessful{}), structured, required(usage).Or(engine.Made(`{"inputTokens":0,"outputTokens":0}`)), models, cost,
+				need("result", "result").Or(lastText), may("outcome", "outcome", unsuccessful{}), structured,
+				required(usage).Or(engine.Made(`{"inputTokens":0,"outputTokens":0}`)), models, cost,
 				required(duration).Or(sinceStart), required(turns).Or(engine.Made("0")), cumulative),
 			flow("flow:start", agentevents.KindRunStarted, need("flowName", "name"), may("lifecycle", "lifecycle")),
 			when(statusComplete, flow("flow:complete", agentevents.KindRunCompleted, name, need("status", "", statusForm(statusComplete)))),
@@ -163,10 +172,12 @@ var format = func() *engine.Format {
 				need("path", "path", text("path")), may("value", "value", alwaysForm{engine.Value{}, "/payload/value"})))),
 			row("command:received", agentevents.KindCommandReceived, at, need("command", "command", engine.Object(
 				need("type", "type", alwaysForm{oneOf(string(agentevents.CommandSend), string(agentevents.CommandReply),
-					string(agentevents.CommandAbort), string(agentevents.CommandResume), string(agentevents.CommandPause)), "/payload/command/type"}),
+					string(agentevents.CommandAbort), string(agentevents.CommandResume),
+					string(agentevents.CommandPause)), "/payload/command/type"}),
 				part("message"), part("promptId"), part("content"), part("runId"), part("resumable"), part("reason")))),
 		},
-		Any: []engine.Member{may("nodeId", "/nodeId", nodeOfOther{}), may("runId", "/nodeRunId", runOfOther{}), may("timestamp", "/timestamp", timeOfOther{})},
+		Any: []engine.Member{may("nodeId", "/nodeId", nodeOfOther{}),
+			may("runId", "/nodeRunId", runOfOther{}), may("timestamp", "/timestamp", timeOfOther{})},
 	}
 	engine.AddLate(f.Rows)
 	return engine.New(f)

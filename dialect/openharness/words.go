@@ -60,5 +60,6 @@ var reasons = dialect.Words{
 		"/payload/rejected":                              refused,
 	},
 	Derived: []string{"/id", "/runId", "/sequence", "/payload/callId"},
-	Every:   []string{"/id", "/runId", "/sequence", "/sessionId", "/step", "dropped /agentId", "made up /nodeId", "made up /nodeRunId"},
+	Every: []string{"/id", "/runId", "/sequence", "/sessionId", "/step",
+		"dropped /agentId", "made up /nodeId", "made up /nodeRunId"},
 }

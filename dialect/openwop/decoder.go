@@ -273,7 +273,8 @@ func (d *Decoder) form() {
 	if d.row == nil {
 		return
 	}
-	v2 := likeV2(d.version, r.Ev.RunID) && (r.Ev.ID == "" || ValidID(SchemaV2, EventID, r.Ev.ID)) // encoders make up an empty one
+	// encoders make up an empty one
+	v2 := likeV2(d.version, r.Ev.RunID) && (r.Ev.ID == "" || ValidID(SchemaV2, EventID, r.Ev.ID))
 	d.foreign = r.Foreign()
 	if of := d.row.of; of == ofTurn || of == ofOpening || of != "" && (r.Type != d.row.typ || !v2) {
 		r.Kept.Add(keptType, jsonwire.Quote(r.Type))

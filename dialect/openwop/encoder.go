@@ -321,7 +321,8 @@ func (e *Encoder) line(w *engine.Writer, dst []byte) ([]byte, error) {
 // allows it.
 func (e *Encoder) typeOf(at *engine.Row) string {
 	typ := e.k.typ
-	if e.row.of == "" || typ != documentOf(RFC0002).Row(e.row.kind).Type || e.p == SchemaV1 { // which has another payload for this type
+	// SchemaV1 has another payload for this type.
+	if e.row.of == "" || typ != documentOf(RFC0002).Row(e.row.kind).Type || e.p == SchemaV1 {
 		return at.Type
 	}
 	return typ

@@ -186,7 +186,9 @@ type otherForm struct {
 	typ  string
 }
 
-var tables = [...]func() *document{RFC0002: documentOnce(RFC0002), SchemaV1: documentOnce(SchemaV1), SchemaV2: documentOnce(SchemaV2)}
+var tables = [...]func() *document{
+	RFC0002: documentOnce(RFC0002), SchemaV1: documentOnce(SchemaV1), SchemaV2: documentOnce(SchemaV2),
+}
 
 func documentOnce(p Profile) func() *document {
 	return sync.OnceValue(func() *document { return newDocument(p) })
@@ -206,7 +208,8 @@ func newDocument(p Profile) *document {
 	schemaVersion := column{Member: may("schemaVersion", "", versionForm{})}.or(madeJSON("1")).in(envelopeOf(p)).Member
 	schemaVersion.Loose = false
 	f := engine.Format{
-		Name: Name, Required: RuleRequired, Body: "payload", Remarks: []string{keptSpelled, keptAbsent, keptType, keptProfile, keptTwin},
+		Name: Name, Required: RuleRequired, Body: "payload",
+		Remarks: []string{keptSpelled, keptAbsent, keptType, keptProfile, keptTwin},
 		Head: []engine.Member{
 			need("eventId", "/id", id(EventID).says(ownID)), need("runId", "/runId", id(RunID)).Or(made(unknownRun)), may("nodeId", "/nodeId", id(NodeID).says(ownNode)),
 			need("type", "", engine.Type), need("payload", "", engine.Body),
@@ -235,7 +238,10 @@ func newDocument(p Profile) *document {
 		}
 		f.Rows = append(f.Rows, line)
 	}
-	d := &document{Format: engine.New(f), p: p, toolName: "toolName", rows: map[string]*engine.Row{}, others: map[otherForm]*engine.Row{}}
+	d := &document{
+		Format: engine.New(f), p: p, toolName: "toolName",
+		rows: map[string]*engine.Row{}, others: map[otherForm]*engine.Row{},
+	}
 	if p == RFC0002 {
 		d.toolName = "toolId"
 	}
@@ -278,7 +284,7 @@ func rows(p Profile) []row {
 		resolves = answerForm{id(InterruptID)}
 		gate     = answerForm{id(PlainID)}
 		agent    = m("agentId", "/agentId", id(AgentID)).or(madeAgent)
-		artifact = func(name string) column { return m(name, "", artifactForm{p, name}) } // the vocabulary has no field for it
+		artifact = func(name string) column { return m(name, "", artifactForm{p, name}) } // it has no field
 		anyAgent = m("agentId", "/agentId", textForm{spell: true, mend: normalizing(AgentID)})
 		node     = m("nodeId", "", nodeForm).written()
 		reason   = m("reason", "reason", text)
@@ -298,7 +304,8 @@ func rows(p Profile) []row {
 	if p != RFC0002 {
 		ask = madeJSON(`[{"id":"q1","question":"?"}]`)
 		decision = decisionForm{}
-		breach, amount = engine.OneOf(RuleEnum, engine.Full{}, wordsOf(p, "cap.breached", "kind")...), engine.AtLeast(RuleRange, json, 0)
+		breach = engine.OneOf(RuleEnum, engine.Full{}, wordsOf(p, "cap.breached", "kind")...)
+		amount = engine.AtLeast(RuleRange, json, 0)
 	}
 	conversation := m("conversationId", "", keptForm{}).or(made("unknown"))
 	failedNode := m("failedNodeId", "failedNodeId", id(NodeID))

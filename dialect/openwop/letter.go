@@ -79,5 +79,6 @@ func (d *Decoder) checkLoose(r *runState) *agentevents.RuleError {
 	}
 	b := r.loose[i]
 	r.loose = slices.DeleteFunc(r.loose, done) // told once
-	return breaks(RuleBlock, "/type", "completes with an open block of "+jsonwire.Brief(b.agentID)+", after which "+jsonwire.Brief(b.by)+" reasons")
+	return breaks(RuleBlock, "/type",
+		"completes with an open block of "+jsonwire.Brief(b.agentID)+", after which "+jsonwire.Brief(b.by)+" reasons")
 }

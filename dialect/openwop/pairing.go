@@ -262,7 +262,8 @@ func (o *interrupts) suspend(ev *agentevents.Event, details string) {
 		}
 		return false
 	}
-	if s.key != "" && at(func(q *question) bool { return q.key == s.key }) || at(func(q *question) bool { return q.named(s.interruptID) }) ||
+	if s.key != "" && at(func(q *question) bool { return q.key == s.key }) ||
+		at(func(q *question) bool { return q.named(s.interruptID) }) ||
 		at(func(q *question) bool { return q.interruptID == "" && (s.key == "" || q.key == "") }) {
 		return
 	}
@@ -372,5 +373,6 @@ func feedbackOf(member func(name string) string) string {
 // answeredBy sets facts of an answer to an approval that stand in members without a field.
 func answeredBy(payload, verdict string, word, feedback *string) {
 	*word = cmp.Or(*word, strings.Clone(telling(answerOf(payload), verdict)))
-	*feedback = cmp.Or(*feedback, strings.Clone(feedbackOf(func(name string) string { return jsonwire.Member(payload, name) })))
+	*feedback = cmp.Or(*feedback,
+		strings.Clone(feedbackOf(func(name string) string { return jsonwire.Member(payload, name) })))
 }

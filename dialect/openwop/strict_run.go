@@ -84,11 +84,12 @@ func (d *Decoder) checkRun(line string) *agentevents.RuleError {
 	if !known {
 		r = new(runState)
 		if !d.o.Folded {
-			r.fold = agentevents.NewFold(agentevents.FoldOptions{KeepCalls: -1, MaxViolations: -1, OnViolation: func(broken *agentevents.RuleError) {
+			found := func(broken *agentevents.RuleError) {
 				if slices.Contains(folded, broken.Rule) {
 					r.found = broken
 				}
-			}})
+			}
+			r.fold = agentevents.NewFold(agentevents.FoldOptions{KeepCalls: -1, MaxViolations: -1, OnViolation: found})
 		}
 		d.runs.Set(strings.Clone(ev.RunID), r)
 	}
@@ -105,7 +106,8 @@ func (d *Decoder) checkRun(line string) *agentevents.RuleError {
 	}
 	r.last = ev.Sequence
 	payload := jsonwire.Member(line, "payload")
-	broken := cmp.Or(d.checkNodes(r), d.checkAgents(r), d.checkLoose(r), d.checkConversation(r, payload), d.checkEscalation(r))
+	broken := cmp.Or(d.checkNodes(r), d.checkAgents(r), d.checkLoose(r),
+		d.checkConversation(r, payload), d.checkEscalation(r))
 	if r.fold != nil {
 		r.found = nil
 		r.fold.Apply(*ev)

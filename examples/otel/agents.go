@@ -31,7 +31,8 @@ func (t *team) work(ctx context.Context) error {
 	if err := t.run.Emit(ctx, &ae.RunStarted{Name: "survey"}); err != nil {
 		return err
 	}
-	if err := errors.Join(t.agent(ctx, "surveyor", "Count the Go code", t.survey), t.agent(ctx, "reviewer", "Find loose ends", t.review)); err != nil {
+	if err := errors.Join(t.agent(ctx, "surveyor", "Count the Go code", t.survey),
+		t.agent(ctx, "reviewer", "Find loose ends", t.review)); err != nil {
 		return errors.Join(err, t.run.Emit(ctx, &ae.RunFailed{Error: ae.Some(ae.ErrorInfo{Message: err.Error()})}))
 	}
 	return t.run.Emit(ctx, &ae.RunCompleted{})
@@ -47,9 +48,11 @@ func (t *team) agent(ctx context.Context, id, task string, work func(context.Con
 	if err != nil {
 		return err
 	}
-	err = model.Return(ctx, &ae.ModelReturned{FinishReasons: []string{"tool_calls"}, Usage: ae.Some(ae.Usage{InputTokens: 310, OutputTokens: 24})})
+	err = model.Return(ctx, &ae.ModelReturned{FinishReasons: []string{"tool_calls"},
+		Usage: ae.Some(ae.Usage{InputTokens: 310, OutputTokens: 24})})
 	if err = errors.Join(err, work(ctx, a)); err != nil {
-		return errors.Join(err, a.Emit(ctx, &ae.AgentEnded{Outcome: ae.OutcomeAborted, Error: ae.Some(ae.ErrorInfo{Message: err.Error()})}))
+		return errors.Join(err,
+			a.Emit(ctx, &ae.AgentEnded{Outcome: ae.OutcomeAborted, Error: ae.Some(ae.ErrorInfo{Message: err.Error()})}))
 	}
 	return a.Emit(ctx, &ae.AgentEnded{Outcome: ae.OutcomeConverged})
 }
@@ -59,10 +62,13 @@ func (t *team) survey(ctx context.Context, a *ae.Agent) error {
 		return err
 	}
 	// A person is asked. No span is open meanwhile; the answer makes one.
-	if err := a.Emit(ctx, &ae.ClarificationRequested{InterruptID: "tests", Questions: []ae.Question{{ID: "q1", Question: "Should tests count?"}}}); err != nil {
+	if err := a.Emit(ctx, &ae.ClarificationRequested{InterruptID: "tests",
+		Questions: []ae.Question{{ID: "q1", Question: "Should tests count?"}}}); err != nil {
 		return err
 	}
-	if err := a.Emit(ctx, &ae.ClarificationResolved{InterruptID: "tests", Answers: `{"q1":"no"}`, AnsweredBy: "operator"}); err != nil {
+	if err := a.Emit(ctx, &ae.ClarificationResolved{
+		InterruptID: "tests", Answers: `{"q1":"no"}`, AnsweredBy: "operator",
+	}); err != nil {
 		return err
 	}
 	// The tool fails once, as real ones do, and the agent tries again.
@@ -72,13 +78,16 @@ func (t *team) survey(ctx context.Context, a *ae.Agent) error {
 	if err == nil {
 		return errors.New("the index is ready too early")
 	}
-	found, err := a.Do(ctx, &ae.ToolCalled{CallID: "count-2", ToolID: "count", Attempt: ae.Some(2), RetryOf: "count-1"}, t.count("\n"))
+	found, err := a.Do(ctx,
+		&ae.ToolCalled{CallID: "count-2", ToolID: "count", Attempt: ae.Some(2), RetryOf: "count-1"}, t.count("\n"))
 	if err != nil {
 		return err
 	}
 	return errors.Join(
 		a.Emit(ctx, &ae.AuditChecked{CheckpointID: "survey.lines", Result: verdict(found != "0")}),
-		a.Emit(ctx, &ae.AgentHandoff{From: ae.AgentRef{AgentID: a.ID()}, To: ae.AgentRef{AgentID: "reviewer"}, Reason: "the figures are ready"}))
+		a.Emit(ctx, &ae.AgentHandoff{
+			From: ae.AgentRef{AgentID: a.ID()}, To: ae.AgentRef{AgentID: "reviewer"}, Reason: "the figures are ready",
+		}))
 }
 
 func (t *team) review(ctx context.Context, a *ae.Agent) error {
@@ -102,7 +111,8 @@ func verdict(ok bool) ae.AuditResult {
 // environment: cmd.Env = append(os.Environ(), otelhook.Environ(ctx)...).
 func (t *team) read(ctx context.Context) (ae.JSON, error) {
 	ctx = t.hook.Context(ctx, t.run.ID())
-	_, span := t.tracer.Start(ctx, "GET", trace.WithSpanKind(trace.SpanKindClient), trace.WithAttributes(attribute.String("url.path", "go.mod")))
+	_, span := t.tracer.Start(ctx, "GET", trace.WithSpanKind(trace.SpanKindClient),
+		trace.WithAttributes(attribute.String("url.path", "go.mod")))
 	defer span.End()
 	text, err := fs.ReadFile(t.files, "go.mod")
 	if err != nil {

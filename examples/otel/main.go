@@ -78,7 +78,10 @@ func record(ctx context.Context, w io.Writer, dir, out string) (err error) {
 	if err != nil {
 		return err
 	}
-	t := &team{run: run.With(ae.Scope{SessionID: "example"}), files: os.DirFS(dir), hook: hook, tracer: p.traces.Tracer("examples/otel")}
+	t := &team{
+		run: run.With(ae.Scope{SessionID: "example"}), files: os.DirFS(dir),
+		hook: hook, tracer: p.traces.Tracer("examples/otel"),
+	}
 	err = t.work(ctx)
 
 	// Context has the span of the agent or call at work, or of the run. A host reads the ids from
@@ -98,7 +101,8 @@ type providers struct {
 // newProviders returns providers with exporters that send, or that print. Log records are not
 // printed, because this case has no processor for them.
 func newProviders(ctx context.Context, w io.Writer) (*providers, error) {
-	service, err := resource.New(ctx, resource.WithAttributes(attribute.String("service.name", "agentevents-example")), resource.WithFromEnv())
+	service, err := resource.New(ctx, resource.WithAttributes(attribute.String("service.name", "agentevents-example")),
+		resource.WithFromEnv())
 	if err != nil {
 		return nil, err
 	}
@@ -119,9 +123,10 @@ func newProviders(ctx context.Context, w io.Writer) (*providers, error) {
 	// The ids are derived from the run: whoever has its log can derive them again.
 	generator := sdktrace.WithIDGenerator(otelhook.IDGenerator())
 	return &providers{
-		traces:  sdktrace.NewTracerProvider(sdktrace.WithResource(service), sdktrace.WithBatcher(spans), generator),
-		metrics: sdkmetric.NewMeterProvider(sdkmetric.WithResource(service), sdkmetric.WithReader(sdkmetric.NewPeriodicReader(points))),
-		logs:    sdklog.NewLoggerProvider(logging...),
+		traces: sdktrace.NewTracerProvider(sdktrace.WithResource(service), sdktrace.WithBatcher(spans), generator),
+		metrics: sdkmetric.NewMeterProvider(sdkmetric.WithResource(service),
+			sdkmetric.WithReader(sdkmetric.NewPeriodicReader(points))),
+		logs: sdklog.NewLoggerProvider(logging...),
 	}, nil
 }
 
@@ -131,7 +136,8 @@ func (p *providers) shutdown() error {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
 	err := errors.Join(p.traces.ForceFlush(ctx), p.traces.Shutdown(ctx)) // Shutdown alone returns no error of the exporter
-	for what, shutdown := range map[string]func(context.Context) error{"metrics": p.metrics.Shutdown, "logs": p.logs.Shutdown} {
+	for what, shutdown := range map[string]func(context.Context) error{"metrics": p.metrics.Shutdown,
+		"logs": p.logs.Shutdown} {
 		if refused := shutdown(ctx); refused != nil {
 			fmt.Fprintf(os.Stderr, "otel: the %s were not taken: %v\n", what, refused)
 		}

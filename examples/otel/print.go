@@ -66,7 +66,8 @@ func (p *treePrinter) below(parent trace.SpanID, indent string) {
 		if s.Status().Code == codes.Error {
 			failed = " ERROR"
 		}
-		fmt.Fprintf(p.w, "%s%s%s %v%s%s\n", indent, branch, s.Name(), s.EndTime().Sub(s.StartTime()).Round(time.Microsecond), failed, shown(s.Attributes(), hidden...))
+		fmt.Fprintf(p.w, "%s%s%s %v%s%s\n", indent, branch, s.Name(),
+			s.EndTime().Sub(s.StartTime()).Round(time.Microsecond), failed, shown(s.Attributes(), hidden...))
 		for _, l := range s.Links() {
 			fmt.Fprintf(p.w, "%s%s→ linked to %s%s\n", indent, inside, p.name(l.SpanContext.SpanID()), shown(l.Attributes))
 		}

@@ -44,7 +44,8 @@ func record(ctx context.Context, dir, out string) (err error) {
 		return err
 	}
 	defer f.Close()
-	em, err := ae.NewEmitter(ae.EmitterOptions{Lifecycle: ae.LifecycleStrict, Sinks: []ae.Sink{ae.NewWriter(f, ae.WriterOptions{})}})
+	em, err := ae.NewEmitter(ae.EmitterOptions{Lifecycle: ae.LifecycleStrict,
+		Sinks: []ae.Sink{ae.NewWriter(f, ae.WriterOptions{})}})
 	if err != nil {
 		return err
 	}
@@ -139,7 +140,8 @@ func survey(ctx context.Context, w, to *worker, findings chan<- total, operator 
 
 // review looks for loose ends, and then reports the surveyor's figures.
 func review(ctx context.Context, w *worker, findings <-chan total) error {
-	if err := w.start(ctx, ae.AgentRef{AgentID: w.agent.ID(), ModelClass: ae.ModelReasoning}, "Find loose ends"); err != nil {
+	if err := w.start(ctx, ae.AgentRef{AgentID: w.agent.ID(), ModelClass: ae.ModelReasoning},
+		"Find loose ends"); err != nil {
 		return err
 	}
 	var ends []hit
@@ -147,7 +149,8 @@ func review(ctx context.Context, w *worker, findings <-chan total) error {
 	if err := w.use(ctx, "search", query{Suffix: ".go", Text: "TO" + "DO"}, &ends); err != nil {
 		return errors.Join(err, w.finish(ctx, "", err))
 	}
-	if err := w.audit(ctx, "audit:review.loose-ends", func() (bool, any) { return len(ends) == 0, len(ends) }); err != nil {
+	if err := w.audit(ctx, "audit:review.loose-ends",
+		func() (bool, any) { return len(ends) == 0, len(ends) }); err != nil {
 		return err
 	}
 	found, ok := <-findings
@@ -177,7 +180,8 @@ func show(w io.Writer, path string) error {
 		if err := tree.Write(w, s, tree.Options{Ended: true}); err != nil {
 			return err
 		}
-		fmt.Fprintf(w, "\n%s: %s, %s recorded, %s\n", path, s.Status, plural(int(s.NextSequence), "event"), plural(s.ViolationCount, "violation"))
+		fmt.Fprintf(w, "\n%s: %s, %s recorded, %s\n",
+			path, s.Status, plural(int(s.NextSequence), "event"), plural(s.ViolationCount, "violation"))
 		for _, a := range s.AgentsInOrder() {
 			fmt.Fprintf(w, "  %-9s %-10s %s, %s, %s: %s\n", a.AgentID, a.Outcome, plural(a.Counted.Steps, "step"),
 				plural(a.ToolCalls, "tool call"), plural(a.Counted.AuditCheckpoints, "audit"), a.Result)

@@ -106,7 +106,8 @@ func (w *worker) ask(ctx context.Context, question string, operator chan<- chan 
 		return "", err
 	}
 	id := w.agent.ID() + "-question"
-	err := w.agent.Emit(ctx, &ae.ClarificationRequested{InterruptID: id, Questions: []ae.Question{{ID: "q1", Question: question}}})
+	err := w.agent.Emit(ctx,
+		&ae.ClarificationRequested{InterruptID: id, Questions: []ae.Question{{ID: "q1", Question: question}}})
 	if err != nil {
 		return "", err
 	}
@@ -116,7 +117,8 @@ func (w *worker) ask(ctx context.Context, question string, operator chan<- chan 
 	reply := make(chan string, 1)
 	operator <- reply
 	answer := <-reply
-	err = w.agent.Emit(ctx, &ae.ClarificationResolved{InterruptID: id, Answers: `{"q1":` + ae.JSONString(answer) + `}`, AnsweredBy: "operator"})
+	err = w.agent.Emit(ctx,
+		&ae.ClarificationResolved{InterruptID: id, Answers: `{"q1":` + ae.JSONString(answer) + `}`, AnsweredBy: "operator"})
 	if err != nil {
 		return "", err
 	}
@@ -144,13 +146,15 @@ func (w *worker) audit(ctx context.Context, checkpoint string, check func() (boo
 	if !ok {
 		result = ae.AuditFail
 	}
-	return w.agent.Emit(ctx, &ae.AuditChecked{CheckpointID: checkpoint, Result: result, Duration: time.Since(start), Evidence: evidence})
+	return w.agent.Emit(ctx,
+		&ae.AuditChecked{CheckpointID: checkpoint, Result: result, Duration: time.Since(start), Evidence: evidence})
 }
 
 // finish ends the agent: converged, or aborted with err. Ending is legal in any status.
 func (w *worker) finish(ctx context.Context, answer string, err error) error {
 	if err != nil {
-		return w.agent.Emit(ctx, &ae.AgentEnded{Outcome: ae.OutcomeAborted, Error: ae.Some(ae.ErrorInfo{Message: err.Error()})})
+		return w.agent.Emit(ctx,
+			&ae.AgentEnded{Outcome: ae.OutcomeAborted, Error: ae.Some(ae.ErrorInfo{Message: err.Error()})})
 	}
 	if err := w.agent.To(ctx, ae.StatusConverged); err != nil {
 		return err

@@ -260,7 +260,8 @@ func result(s *ae.RunSnapshot) string {
 	fmt.Fprintln(&b, s.RunID, s.Status, s.ViolationCount, len(s.OpenCalls))
 	for _, n := range nodes {
 		a := s.Agents[n.id]
-		fmt.Fprintln(&b, n.id, s.NodeStatus[n.id], s.Outputs[n.id], s.AgentSessions[n.id], a.Status, a.Outcome, a.Result, a.Text)
+		fmt.Fprintln(&b, n.id, s.NodeStatus[n.id], s.Outputs[n.id],
+			s.AgentSessions[n.id], a.Status, a.Outcome, a.Result, a.Text)
 	}
 	return b.String()
 }

@@ -82,7 +82,8 @@ func ended(ctx context.Context, a *ae.Agent, answer string, err error) {
 }
 
 // ask asks the model for the next turn, up to three times if it is busy.
-func (w *worker) ask(ctx context.Context, a *ae.Agent, conversation []resume.Message) (text string, uses []use, err error) {
+func (w *worker) ask(ctx context.Context, a *ae.Agent,
+	conversation []resume.Message) (text string, uses []use, err error) {
 	call, _ := a.Model(ctx, &ae.ModelCalled{Provider: "script", Model: modelName})
 	for attempt := 1; ; attempt++ {
 		text, uses, err = stream(ctx, call, w.rt.model.stream(ctx, a.ID(), conversation, attempt))
@@ -98,7 +99,8 @@ func (w *worker) ask(ctx context.Context, a *ae.Agent, conversation []resume.Mes
 }
 
 // stream reads and records one turn of the model.
-func stream(ctx context.Context, call *ae.ModelCall, chunks iter.Seq2[chunk, error]) (text string, uses []use, err error) {
+func stream(ctx context.Context, call *ae.ModelCall,
+	chunks iter.Seq2[chunk, error]) (text string, uses []use, err error) {
 	for c, err := range chunks {
 		switch {
 		case err != nil:

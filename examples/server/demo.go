@@ -38,7 +38,8 @@ func demo(ctx context.Context, out io.Writer, url string, n int) error {
 				return err
 			}
 		}
-		say.Printf("run %d: %s, %d events, %d violations, $%.4f", i+1, s.Status, s.NextSequence, s.ViolationCount, s.Usage.CostUSD.V)
+		say.Printf("run %d: %s, %d events, %d violations, $%.4f",
+			i+1, s.Status, s.NextSequence, s.ViolationCount, s.Usage.CostUSD.V)
 	}
 	return nil
 }

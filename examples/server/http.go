@@ -14,8 +14,10 @@ func (rt *runtime) handler() http.Handler {
 	mux.Handle("GET /runs/{run}", rt.page.SnapshotHandler())
 	mux.Handle("GET /runs/{run}/events", rt.page.EventsHandler())
 	mux.HandleFunc("POST /runs/{run}/approvals/{approval}", rt.post(answer))
-	mux.HandleFunc("POST /runs/{run}/pause", rt.post(func(run *ae.Run, _ *http.Request) error { return rt.halt(run, errPaused) }))
-	mux.HandleFunc("POST /runs/{run}/cancel", rt.post(func(run *ae.Run, _ *http.Request) error { return rt.halt(run, errCancelled) }))
+	mux.HandleFunc("POST /runs/{run}/pause",
+		rt.post(func(run *ae.Run, _ *http.Request) error { return rt.halt(run, errPaused) }))
+	mux.HandleFunc("POST /runs/{run}/cancel",
+		rt.post(func(run *ae.Run, _ *http.Request) error { return rt.halt(run, errCancelled) }))
 	mux.HandleFunc("POST /runs/{run}/resume", rt.post(func(run *ae.Run, _ *http.Request) error { return rt.resume(run) }))
 	return http.MaxBytesHandler(mux, 1<<20)
 }

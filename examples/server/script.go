@@ -59,7 +59,8 @@ type model struct {
 }
 
 // stream streams an agent's next turn. It refuses the first attempt of a conversation.
-func (m model) stream(ctx context.Context, agent string, conversation []resume.Message, attempt int) iter.Seq2[chunk, error] {
+func (m model) stream(ctx context.Context, agent string,
+	conversation []resume.Message, attempt int) iter.Seq2[chunk, error] {
 	return func(yield func(chunk, error) bool) {
 		n := 0 // turns so far
 		for _, m := range conversation {

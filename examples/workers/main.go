@@ -34,7 +34,8 @@ type options struct {
 }
 
 func (o options) args(worker string) []string {
-	return []string{"-store", o.store, "-worker", worker, "-runs", fmt.Sprint(o.runs), "-most", fmt.Sprint(o.most), "-lease", o.lease.String(), "-pace", o.pace.String()}
+	return []string{"-store", o.store, "-worker", worker, "-runs", fmt.Sprint(o.runs),
+		"-most", fmt.Sprint(o.most), "-lease", o.lease.String(), "-pace", o.pace.String()}
 }
 
 func parse(args []string) (o options, err error) {

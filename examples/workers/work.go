@@ -116,7 +116,8 @@ func (s *shift) one(ctx context.Context, id string) error {
 }
 
 // begin returns a run, and the status of the nodes that it has worked on before.
-func begin(ctx context.Context, store runstore.Store, em *ae.Emitter, id string, out io.Writer) (*ae.Run, map[string]ae.NodeStatus, error) {
+func begin(ctx context.Context, store runstore.Store, em *ae.Emitter,
+	id string, out io.Writer) (*ae.Run, map[string]ae.NodeStatus, error) {
 	restored, err := runstore.Restore(ctx, store, id, ae.FoldOptions{})
 	if errors.Is(err, runstore.ErrNoRun) {
 		run, err := em.Run(id)

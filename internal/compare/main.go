@@ -5,8 +5,8 @@
 //
 // It runs in the folder of the module, and needs git, node, and the variable AGENTEVENTS_DUCKDB with
 // the folder of a copy of bench/testdata/duckdb in which npm ci was run. It writes a log of 1.3 GB to
-// a temporary folder, and takes some minutes and 3 GB of memory. It exits with 1 if a figure differs from DuckDB's, or a
-// ratio is above its bar.
+// a temporary folder, and takes some minutes and 3 GB of memory. It exits with 1 if a figure
+// differs from DuckDB's, or a ratio is above its bar.
 package main
 
 import (
@@ -96,7 +96,8 @@ func compare(base, log string, rounds int) (good bool, err error) {
 	if good, err = write(log, filepath.Join(dir, "parquet"), columns); err != nil {
 		return false, err
 	}
-	all = slices.Insert(all, 1, ratio{"DuckDB from columns / DuckDB from lines", 0.1, []string{"node", "-e", fromColumns, columns}, []string{"node", "-e", questions, log}})
+	all = slices.Insert(all, 1, ratio{"DuckDB from columns / DuckDB from lines", 0.1,
+		[]string{"node", "-e", fromColumns, columns}, []string{"node", "-e", questions, log}})
 	halves, err := split(log, filepath.Join(dir, "half"))
 	if err != nil {
 		return false, err
@@ -163,7 +164,8 @@ func write(log, program, folder string) (good bool, err error) {
 	if good = share > 0 && share <= mostOfLog && speed >= leastSpeed; !good {
 		word = "not within the bars"
 	}
-	fmt.Printf("%-55s %.3f of the log, bar %.2f; %.0f MB a CPU second, bar %.0f: %s\n", "Parquet files", share, mostOfLog, speed/1e6, leastSpeed/1e6, word)
+	fmt.Printf("%-55s %.3f of the log, bar %.2f; %.0f MB a CPU second, bar %.0f: %s\n",
+		"Parquet files", share, mostOfLog, speed/1e6, leastSpeed/1e6, word)
 	return good, nil
 }
 

@@ -48,7 +48,9 @@ type item[N any] struct {
 func New[N any](work ...func(text string, note N)) *Dealer[N] {
 	d := &Dealer[N]{seed: maphash.MakeSeed()}
 	for _, f := range work {
-		w := &worker[N]{work: f, in: make(chan *batch[N], batchAhead), back: make(chan *batch[N], batchAhead+2), out: newBatch[N]()}
+		w := &worker[N]{
+			work: f, in: make(chan *batch[N], batchAhead), back: make(chan *batch[N], batchAhead+2), out: newBatch[N](),
+		}
 		d.workers = append(d.workers, w)
 		d.wg.Go(w.run)
 	}

@@ -23,14 +23,19 @@ const (
 var words = func() map[string]Meaning {
 	all := map[string]Meaning{}
 	for meaning, list := range map[Meaning]string{
-		Succeeded: "success successful successfully succeeded succeed succeeds ok okay done complete completed finished converged pass passed passing " +
-			"accepted accept approved approve granted grant confirmed verified supported valid allowed allow yes resolved solved",
+		Succeeded: "success successful successfully succeeded succeed succeeds " +
+			"ok okay done complete completed finished converged pass passed passing " +
+			"accepted accept approved approve granted grant confirmed " +
+			"verified supported valid allowed allow yes resolved solved",
 		Partial: "partial partially partialsuccess partiallysucceeded partiallycompleted incomplete unfinished escaped",
 		Skipped: "skipped skip omitted bypassed",
-		Failed: "failed fail fails failure failing error errored errors exception crashed crash panic panicked fatal unsuccessful " +
+		Failed: "failed fail fails failure failing error errored errors " +
+			"exception crashed crash panic panicked fatal unsuccessful " +
 			"timeout timedout deadlineexceeded expired invalid exhausted unresolved unsolved stuck " +
-			"maxturns maxsteps maxiterations maxtokens maxturnsexceeded maxturnsreached errormaxturns turnlimit steplimit tokenlimit budgetexceeded outofbudget limitreached limitexceeded",
-		Refused:   "refused refuse denied deny declined decline rejected reject refuted forbidden unauthorized permissiondenied ratelimited vetoed disallowed blocked no",
+			"maxturns maxsteps maxiterations maxtokens maxturnsexceeded maxturnsreached errormaxturns " +
+			"turnlimit steplimit tokenlimit budgetexceeded outofbudget limitreached limitexceeded",
+		Refused: "refused refuse denied deny declined decline rejected reject refuted " +
+			"forbidden unauthorized permissiondenied ratelimited vetoed disallowed blocked no",
 		Cancelled: "cancelled canceled cancel aborted abort interrupted stopped killed terminated halted abandoned",
 	} {
 		for word := range strings.FieldsSeq(list) {

@@ -175,7 +175,8 @@ func (c *checker) words(s *Schema, name, raw string) bool {
 // otherWord returns the member with a closed list of which a value has another word, or "".
 func (s *Schema) otherWord(raw string) string {
 	for _, m := range s.members {
-		if m.need && m.Words != nil && !slices.Contains(m.Words, jsonwire.Text(jsonwire.Member(raw, m.name))) && jsonwire.HasMember(raw, m.name) {
+		if m.need && m.Words != nil && !slices.Contains(m.Words, jsonwire.Text(jsonwire.Member(raw, m.name))) &&
+			jsonwire.HasMember(raw, m.name) {
 			return m.name
 		}
 	}

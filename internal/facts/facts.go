@@ -80,7 +80,8 @@ const (
 	null
 )
 
-var typeNames = map[string]types{"object": object, "list": list, "text": text, "number": number, "integer": integer, "boolean": boolean, "null": null}
+var typeNames = map[string]types{"object": object, "list": list, "text": text,
+	"number": number, "integer": integer, "boolean": boolean, "null": null}
 
 // Parse returns the table of a text. Of two schemas with one name, the later one counts. One
 // with a plus sign before its name adds its members to the earlier one, or replaces them.
@@ -179,7 +180,8 @@ func (s *Schema) alternatives(head string) *[]*Schema {
 }
 
 func (s *Schema) part(head string) **Schema {
-	return map[string]**Schema{"[]": &s.element, "<not>": &s.not, "<if>": &s.when, "<then>": &s.so, "<else>": &s.otherwise}[head]
+	return map[string]**Schema{"[]": &s.element, "<not>": &s.not,
+		"<if>": &s.when, "<then>": &s.so, "<else>": &s.otherwise}[head]
 }
 
 // word reads a condition.

@@ -14,7 +14,11 @@ import (
 type File struct{ Program, Name, Hint string }
 
 // Unknown is a line of a program without a row in the table.
-var Unknown = File{Name: "a line of another program", Hint: `it has no known format; a native line has "id", "sequence", "runId" and "type"; name the format if it is a dialect's line without its usual members`}
+var Unknown = File{
+	Name: "a line of another program",
+	Hint: `it has no known format; a native line has "id", "sequence", "runId" and "type"; ` +
+		`name the format if it is a dialect's line without its usual members`,
+}
 
 // Line names the program that wrote a line: a JSON object, or the data of a Server-Sent
 // Event. ok is false for the lines of logs and for those that fit no row of the table.
@@ -85,7 +89,8 @@ func wrapped(o object) (File, bool) {
 			inner, path = list, "'."+m.name+"[]'"
 		}
 		if isIdentifier(m.name) && isEvent(membersOf(inner)) {
-			return File{Name: "an event wrapped in the member " + jsonwire.Brief(m.name), Hint: "unwrap it first, as jq -c " + path + " does"}, true
+			return File{Name: "an event wrapped in the member " + jsonwire.Brief(m.name),
+				Hint: "unwrap it first, as jq -c " + path + " does"}, true
 		}
 	}
 	return File{}, false

@@ -35,10 +35,12 @@ var magics = []struct {
 }
 
 var (
-	walFile = File{Name: "the write-ahead log of a SQLite database", Hint: "it belongs to a database beside it; opencode-rows reads both if they are of opencode"}
-	utf16   = File{Name: "UTF-16, not UTF-8", Hint: "convert it first"}
-	frames  = File{Name: "a stream of Server-Sent Events", Hint: "KAOS and AG-UI alone are read in them; take the lines of data, as sed -n 's/^data: *//p' does"}
-	binary  = File{Name: "binary data", Hint: "a log is lines of JSON"}
+	walFile = File{Name: "the write-ahead log of a SQLite database",
+		Hint: "it belongs to a database beside it; opencode-rows reads both if they are of opencode"}
+	utf16  = File{Name: "UTF-16, not UTF-8", Hint: "convert it first"}
+	frames = File{Name: "a stream of Server-Sent Events",
+		Hint: "KAOS and AG-UI alone are read in them; take the lines of data, as sed -n 's/^data: *//p' does"}
+	binary = File{Name: "binary data", Hint: "a log is lines of JSON"}
 )
 
 func compressed(by string) File {
@@ -63,9 +65,11 @@ func Form(f Fault) (file File, rest, ok bool) {
 	case f.First && f.isBinary():
 		return binary, false, true
 	case whole && isList && (len(list) == 0 || list[0] == '{' || list[0] == ']'):
-		return f.named(File{Name: "a JSON array", Hint: "an event is an object on a line of its own; write the elements as lines, as jq -c '.[]' does"}), !json.Valid(trimmed), true
+		return f.named(File{Name: "a JSON array", Hint: "an event is an object on a line of its own; " +
+			"write the elements as lines, as jq -c '.[]' does"}), !json.Valid(trimmed), true
 	case whole && string(trimmed) == "{":
-		return f.named(File{Name: "JSON over several lines", Hint: "an event is an object on a line of its own; write it so, as jq -c . does"}), false, true
+		return f.named(File{Name: "JSON over several lines",
+			Hint: "an event is an object on a line of its own; write it so, as jq -c . does"}), false, true
 	case f.BadStart && isFrame(f.Line):
 		return frames, true, true
 	case whole && jsonwire.IsObject(string(trimmed[:min(len(trimmed), 1)])) && !json.Valid(trimmed): // it goes on
@@ -93,7 +97,8 @@ func (f Fault) named(form File) File {
 // isWide reports whether every other one of the first four bytes is NUL, as in UTF-16 without a
 // byte order mark.
 func isWide(line []byte) bool {
-	return len(line) >= 4 && (line[0] == 0) == (line[2] == 0) && (line[1] == 0) == (line[3] == 0) && (line[0] == 0) != (line[1] == 0)
+	return len(line) >= 4 && (line[0] == 0) == (line[2] == 0) &&
+		(line[1] == 0) == (line[3] == 0) && (line[0] == 0) != (line[1] == 0)
 }
 
 // isBinary reports whether a file begins with NUL bytes in other text than JSON. Those before
@@ -103,7 +108,8 @@ func (f Fault) isBinary() bool {
 	if jsonwire.IsObject(string(head[:min(len(head), 1)])) {
 		return false
 	}
-	return bytes.IndexByte(head, 0) >= 0 || !utf8.Valid(f.Line) && bytes.IndexByte(f.After[:min(len(f.After), 512)], 0) >= 0
+	return bytes.IndexByte(head, 0) >= 0 ||
+		!utf8.Valid(f.Line) && bytes.IndexByte(f.After[:min(len(f.After), 512)], 0) >= 0
 }
 
 // isFrame reports whether a line is a field of a Server-Sent Event.

@@ -10,7 +10,8 @@ const (
 	direct    = "agentevents reads it as it is, as a file of its own and without the name of a format"
 	documents = direct + ", also as a JSON document" // of a program whose files need not be lines
 	exported  = "agentevents writes it and cannot read it; name the log that it was exported from"
-	camelCase = "the protocol has runId, threadId and messageId: rename the members, as jq -c 'with_entries(.key |= gsub(\"_(?<c>[a-z])\"; .c | ascii_upcase))' does with lines of JSON"
+	camelCase = "the protocol has runId, threadId and messageId: rename the members, " +
+		"as jq -c 'with_entries(.key |= gsub(\"_(?<c>[a-z])\"; .c | ascii_upcase))' does with lines of JSON"
 )
 
 // programs are the files of other programs. Of the rows that fit a line the first one counts, so

@@ -48,7 +48,8 @@ var commands = map[string]func(args []string, out io.Writer) error{
 	"report":    report,
 }
 
-var errUsage = errors.New("usage: gatecheck {english|walltime|silent}... | platforms MODULE... | tests -record FILE -- go test ARG... | report FILE")
+var errUsage = errors.New("usage: gatecheck {english|walltime|silent}... " +
+	"| platforms MODULE... | tests -record FILE -- go test ARG... | report FILE")
 
 func main() {
 	err := run(os.Args[1:], os.Stdout)

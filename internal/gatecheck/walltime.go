@@ -76,7 +76,8 @@ func (w *wallClock) difference(e ast.Expr) bool {
 
 // inspect reports the places of a file that break the rules.
 func (w *wallClock) inspect(f *file, report func(token.Pos, string)) {
-	const compares = "compares times of the wall clock, which fails on a busy machine: compare CPU time or counted work, or use testing/synctest"
+	const compares = "compares times of the wall clock, which fails on a busy machine: " +
+		"compare CPU time or counted work, or use testing/synctest"
 	isPoint := func(e ast.Expr) bool { return w.isPoint(w.points, e) }
 	isElapsed := func(e ast.Expr) bool { return w.derived(e, w.elapsed, w.difference) }
 	wait := func(pos token.Pos, limit time.Duration) {

@@ -17,7 +17,8 @@ func writeKinds(w *writer, m *model) {
 		}
 		w.p("}")
 	}
-	w.p("\n// kindCount is the number of rows of the catalog. The length of an array type that names the catalog\n// itself would make a cycle of types.")
+	w.p("\n// kindCount is the number of rows of the catalog. The length of an " +
+		"array type that names the catalog\n// itself would make a cycle of types.")
 	w.p("const kindCount = %d", len(m.rows))
 	for _, st := range m.rows {
 		w.p("\nfunc (*%[1]s) kind() Kind { return Kind%[1]s }", st.name)

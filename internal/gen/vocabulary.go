@@ -82,7 +82,8 @@ func wireNames(dir string) (map[string]string, error) {
 		return nil, err
 	}
 	names := map[string]string{}
-	for _, c := range regexp.MustCompile(`(?m)^\tKind(\w+)\s+Kind\s*=\s*"([^"]+)"`).FindAllStringSubmatch(string(text), -1) {
+	for _, c := range regexp.MustCompile(`(?m)^\tKind(\w+)\s+Kind\s*=\s*"([^"]+)"`).
+		FindAllStringSubmatch(string(text), -1) {
 		names[c[1]] = c[2]
 	}
 	return names, nil

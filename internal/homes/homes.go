@@ -79,8 +79,9 @@ var programs = [...]program{
 		titles: []title{{beside: "workspace.yaml", member: "name"}},
 	},
 	{
-		word:  "cline",
-		ways:  []way{{"CLINE_SESSION_DATA_DIR", ""}, {"CLINE_DATA_DIR", "sessions"}, {"CLINE_DIR", "data/sessions"}, {"", ".cline/data/sessions"}},
+		word: "cline",
+		ways: []way{{"CLINE_SESSION_DATA_DIR", ""}, {"CLINE_DATA_DIR", "sessions"},
+			{"CLINE_DIR", "data/sessions"}, {"", ".cline/data/sessions"}},
 		below: []string{""},
 		files: []string{"**/*.messages.json"},
 	},
@@ -306,7 +307,8 @@ func (m Machine) Stores(words ...string) ([]Store, error) {
 	}
 	database := filepath.Join(base, "opencode.db")
 	if info, err := os.Stat(database); err == nil && info.Mode().IsRegular() {
-		return []Store{{word, database, 1, "a database: 'opencode-rows --list' lists its sessions, and 'opencode-rows > rows.jsonl' makes a file that every command reads"}}, nil
+		return []Store{{word, database, 1, "a database: 'opencode-rows --list' lists its sessions, " +
+			"and 'opencode-rows > rows.jsonl' makes a file that every command reads"}}, nil
 	}
 	older := filepath.Join(base, "storage", "session")
 	n := 0
@@ -319,5 +321,6 @@ func (m Machine) Stores(words ...string) ([]Store, error) {
 	if n == 0 {
 		return nil, nil
 	}
-	return []Store{{word, older, n, "sessions of older versions: a newer opencode moves them into its database when it starts, and 'opencode export' prints one"}}, nil
+	return []Store{{word, older, n, "sessions of older versions: a newer opencode moves them into its database " +
+		"when it starts, and 'opencode export' prints one"}}, nil
 }

@@ -59,7 +59,8 @@ func plainLen(s string) int {
 		if i += 8; i == 16 { // a long string: four words at a time
 			for i+32 <= len(s) {
 				w := s[i : i+32]
-				if (nonPlainBits(Load64(w, 0))|nonPlainBits(Load64(w, 8))|nonPlainBits(Load64(w, 16))|nonPlainBits(Load64(w, 24)))&hi != 0 {
+				if (nonPlainBits(Load64(w, 0))|nonPlainBits(Load64(w, 8))|
+					nonPlainBits(Load64(w, 16))|nonPlainBits(Load64(w, 24)))&hi != 0 {
 					break
 				}
 				i += 32

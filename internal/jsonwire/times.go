@@ -35,7 +35,8 @@ func (c *TimeReader) Time(s *Scanner) (time.Time, error) {
 func (c *TimeReader) Plain(s *Scanner, lead string) (t time.Time, ok bool) {
 	const size = len(fixedTime) - len(`"`)
 	text, ok := strings.CutPrefix(s.text[s.pos:], lead)
-	if !ok || len(text) < size || text[size-2:size] != `Z"` || !isDigit(text[20]) || !isDigit(text[21]) || !isDigit(text[22]) {
+	if !ok || len(text) < size || text[size-2:size] != `Z"` ||
+		!isDigit(text[20]) || !isDigit(text[21]) || !isDigit(text[22]) {
 		return time.Time{}, false
 	}
 	if text[:len(c.second)] != string(c.second[:]) {

@@ -223,9 +223,10 @@ func (g *generator) transition() bool {
 		return false
 	}
 	a := pick(g, g.agents)
-	next := slices.DeleteFunc(slices.Clone(inForce(g.c.Lifecycle, slices.Values(g.out.Events)).Next(a.status)), func(to agentevents.AgentStatus) bool {
-		return !alsoAllows(g.c.Lifecycle, a.status, to)
-	})
+	next := slices.DeleteFunc(slices.Clone(inForce(g.c.Lifecycle, slices.Values(g.out.Events)).Next(a.status)),
+		func(to agentevents.AgentStatus) bool {
+			return !alsoAllows(g.c.Lifecycle, a.status, to)
+		})
 	if a.ended || len(next) == 0 {
 		return false
 	}
@@ -257,7 +258,10 @@ func (g *generator) endAgent(a *agent) bool {
 	if g.chance(70) {
 		p.Totals = agentevents.Opt[agentevents.Totals]{}
 	} else {
-		p.Totals = agentevents.Some(agentevents.Totals{Steps: math.MaxInt32, ToolCalls: math.MaxInt32, AuditCheckpoints: 3 << 20, AuditsPassed: 1 << 20, AuditsFailed: 1 << 20})
+		p.Totals = agentevents.Some(agentevents.Totals{
+			Steps: math.MaxInt32, ToolCalls: math.MaxInt32,
+			AuditCheckpoints: 3 << 20, AuditsPassed: 1 << 20, AuditsFailed: 1 << 20,
+		})
 	}
 	return g.act(a, p)
 }
@@ -268,7 +272,8 @@ func (g *generator) delta() bool {
 	if len(a.blocks) > 0 && g.chance(65) {
 		return g.piece(a, pick(g, a.blocks), 0)
 	}
-	b := &block{kind: pick(g, []agentevents.Kind{agentevents.KindTextDelta, agentevents.KindAgentReasoningDelta}), numbered: g.chance(50)}
+	b := &block{kind: pick(g, []agentevents.Kind{agentevents.KindTextDelta, agentevents.KindAgentReasoningDelta}),
+		numbered: g.chance(50)}
 	if g.chance(65) {
 		g.blocks++
 		b.id = "block-" + strconv.Itoa(g.blocks)
@@ -597,7 +602,8 @@ func (g *generator) finish() {
 		case g.chance(50):
 			g.audit()
 		default:
-			k := pick(g, []agentevents.Kind{agentevents.KindSessionStarted, agentevents.KindSessionCompleted, agentevents.KindUsageObserved})
+			k := pick(g, []agentevents.Kind{agentevents.KindSessionStarted,
+				agentevents.KindSessionCompleted, agentevents.KindUsageObserved})
 			g.offer(g.by(g.anyone(), g.payload(k)))
 		}
 	}

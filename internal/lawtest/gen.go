@@ -66,7 +66,8 @@ func alsoAllows(l agentevents.Lifecycle, from, to agentevents.AgentStatus) bool 
 
 // Lifecycles draws a lifecycle.
 func Lifecycles() *rapid.Generator[agentevents.Lifecycle] {
-	return rapid.SampledFrom([]agentevents.Lifecycle{agentevents.LifecycleStrict, agentevents.LifecycleRelaxed, agentevents.LifecycleDerived})
+	return rapid.SampledFrom([]agentevents.Lifecycle{agentevents.LifecycleStrict,
+		agentevents.LifecycleRelaxed, agentevents.LifecycleDerived})
 }
 
 // A Run is a generated run.
@@ -142,7 +143,10 @@ type generator struct {
 }
 
 func newGenerator(t *rapid.T, c Config) *generator {
-	g := &generator{t: t, c: c, pcg: rand.NewPCG(0, 0), resumed: map[agentevents.Scope]bool{}, out: &Run{ID: "run", Lifecycle: c.Lifecycle, Redaction: c.Redaction}}
+	g := &generator{
+		t: t, c: c, pcg: rand.NewPCG(0, 0), resumed: map[agentevents.Scope]bool{},
+		out: &Run{ID: "run", Lifecycle: c.Lifecycle, Redaction: c.Redaction},
+	}
 	if g.c.Texts == nil {
 		g.c.Texts = texts
 	}
@@ -162,7 +166,8 @@ func newGenerator(t *rapid.T, c Config) *generator {
 }
 
 // NewEmitter returns an emitter with a clock, ids and a policy, which delivers to record.
-func NewEmitter(t rapid.TB, l agentevents.Lifecycle, m agentevents.Mode, clock *Clock, ids *IDs, redaction *agentevents.Policy, record func(agentevents.Event)) *agentevents.Emitter {
+func NewEmitter(t rapid.TB, l agentevents.Lifecycle, m agentevents.Mode, clock *Clock,
+	ids *IDs, redaction *agentevents.Policy, record func(agentevents.Event)) *agentevents.Emitter {
 	e, err := agentevents.NewEmitter(agentevents.EmitterOptions{
 		Lifecycle: l, Mode: m, Redaction: redaction, Clock: clock.Now, NewID: ids.New,
 		Sinks: []agentevents.Sink{agentevents.SinkFunc(func(_ context.Context, ev agentevents.Event) error {
@@ -194,7 +199,8 @@ func (g *generator) offer(ev agentevents.Event) bool {
 	g.out.Offers = append(g.out.Offers, Offer{ev, err})
 	if err != nil {
 		if !g.c.Wild {
-			g.t.Fatalf("the emitter refused an event that the generator takes to be legal, after %d events: %v\n%#v", n, err, ev.Payload)
+			g.t.Fatalf("the emitter refused an event that the generator takes to be legal, after %d events: %v\n%#v",
+				n, err, ev.Payload)
 		}
 		return false
 	}
@@ -231,7 +237,8 @@ func (g *generator) send(ev agentevents.Event) error {
 // bound reports whether a rule that does not bind Record may refuse the event.
 func (g *generator) bound(ev agentevents.Event) bool {
 	switch ev.Payload.(type) {
-	case *agentevents.ToolCalled, *agentevents.AgentEnded, *agentevents.RunResumed, *agentevents.ClarificationResolved, *agentevents.TurnEnded, *agentevents.StepEnded:
+	case *agentevents.ToolCalled, *agentevents.AgentEnded, *agentevents.RunResumed,
+		*agentevents.ClarificationResolved, *agentevents.TurnEnded, *agentevents.StepEnded:
 		return true
 	}
 	a := g.agentOf(&ev)
@@ -239,7 +246,8 @@ func (g *generator) bound(ev agentevents.Event) bool {
 }
 
 func sameEnvelope(a, b agentevents.Event) bool {
-	return a.Scope == b.Scope && a.AgentID == b.AgentID && a.NodeRunID == b.NodeRunID && a.Step == b.Step && a.Marks == b.Marks &&
+	return a.Scope == b.Scope && a.AgentID == b.AgentID &&
+		a.NodeRunID == b.NodeRunID && a.Step == b.Step && a.Marks == b.Marks &&
 		a.ParentAgentID == b.ParentAgentID && a.ParentCallID == b.ParentCallID && a.SpanID == b.SpanID &&
 		a.ParentSpanID == b.ParentSpanID && a.Actor == b.Actor && a.CausationID == b.CausationID
 }

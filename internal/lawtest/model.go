@@ -179,7 +179,8 @@ func (g *generator) note(ev *agentevents.Event) {
 		g.closeApprovals(func(old approval) bool { return again && old.agent == a.id })
 	case *agentevents.ApprovalGranted:
 		for _, old := range g.approvals {
-			if old.id == p.ApprovalID && old.call == "" && old.asked.ToolID != "" && !old.asked.Timeout.OK && strings.HasPrefix(old.asked.ArgumentsHash, "sha256:") {
+			if old.id == p.ApprovalID && old.call == "" && old.asked.ToolID != "" &&
+				!old.asked.Timeout.OK && strings.HasPrefix(old.asked.ArgumentsHash, "sha256:") {
 				g.granted = append(g.granted, old)
 			}
 		}

@@ -86,7 +86,8 @@ func OpenWOPLines(vectors string) (lines []string, err error) {
 			if p == openwop.SchemaV2 {
 				head, tail = `{"eventId":"evt-0000000000-0001","runId":"acme/run-000000000001"`, `,"schemaVersion":1}`
 			}
-			lines = append(lines, head+`,"type":"`+other[0]+`","payload":`+other[1]+`,"timestamp":"2026-05-19T10:00:00.000Z","sequence":1`+tail)
+			lines = append(lines, head+`,"type":"`+other[0]+`","payload":`+
+				other[1]+`,"timestamp":"2026-05-19T10:00:00.000Z","sequence":1`+tail)
 		}
 	}
 	text, err := os.ReadFile(vectors)
@@ -106,13 +107,15 @@ func OpenWOPLines(vectors string) (lines []string, err error) {
 // crossNames and crossValues are put into lines: names and values of the schemas, of the
 // RFC, and of neither.
 var (
-	crossNames = strings.Fields(`agentId nodeId runId toolId toolName arguments inputs result outcome error status durationMs from to fromAgentId toAgentId
-		reason context kind key data interruptId x-a openwop-b vendor.z extra causationHostId /a~b answers answeredBy resumeValue decision principal
-		title scope risk artifactId artifactType actions questions metadata tags owner transport engineVersion failedNodeId attempts attempt
-		quorumProgress resolvedBy action writtenAt reducer resumeSchema timeoutMs refineFeedback drainPolicy interruptedNodeId interruptedAttempt
-		cancelledBy parentRunId approversList requiredApprovals verbosity agent confidence sequence iteration workflowId message reasoning delta
-		outputs limit observed gateId traceId typeId callId argsHash sourceRunId sourceEngineId schemaVersion blockId
-		provider model inputTokens outputTokens totalTokens costEstimateUsd currency cacheHit cacheReadTokens cacheWriteTokens initialTurn openedBy`)
+	crossNames = strings.Fields(`agentId nodeId runId toolId toolName arguments inputs result outcome error status
+		durationMs from to fromAgentId toAgentId reason context kind key data interruptId x-a openwop-b vendor.z extra
+		causationHostId /a~b answers answeredBy resumeValue decision principal title scope risk artifactId
+		artifactType actions questions metadata tags owner transport engineVersion failedNodeId attempts attempt
+		quorumProgress resolvedBy action writtenAt reducer resumeSchema timeoutMs refineFeedback drainPolicy
+		interruptedNodeId interruptedAttempt cancelledBy parentRunId approversList requiredApprovals verbosity agent
+		confidence sequence iteration workflowId message reasoning delta outputs limit observed gateId traceId typeId
+		callId argsHash sourceRunId sourceEngineId schemaVersion blockId provider model inputTokens outputTokens
+		totalTokens costEstimateUsd currency cacheHit cacheReadTokens cacheWriteTokens initialTurn openedBy`)
 	crossValues = []string{
 		`null`, `1`, `-1`, `0.5`, `9007199254`, `""`, `"x"`, `"é y"`, `{}`, `[]`, `{"a":1}`, `["accept"]`, `{"tenant":"a"}`, `true`, `"granted"`, `"approval"`,
 		`"clarification"`, `"low-confidence"`, `["a","a"]`, `"acme/int-000000000001"`, `"host:a"`, `{"agentId":"q"}`, `{"code":"c","message":"m","error":{}}`,

@@ -291,5 +291,6 @@ func (g *generator) object(depth int) string {
 // definition returns a flow in the form of RunStarted.Definition.
 func (g *generator) definition() agentevents.JSON {
 	return agentevents.JSON(`{"nodes":["node-0",{"id":"node-1"},{"nodeId":"node-2","x":` + g.value(1) + `}],` +
-		`"edges":[{"from":"node-0","to":"node-1"},{"id":"edgeid-1","from":"node-1","to":"node-2"}],"state":` + g.object(2) + `}`)
+		`"edges":[{"from":"node-0","to":"node-1"},{"id":"edgeid-1","from":"node-1","to":"node-2"}],"state":` +
+		g.object(2) + `}`)
 }

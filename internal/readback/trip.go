@@ -138,7 +138,8 @@ func IsOf(l dialect.Loss, kind agentevents.Kind) bool { return l.Kind == "" || l
 
 // Lost reports whether a loss is listed for the kind and exactly that place.
 func (t *Trip) Lost(kind agentevents.Kind, pointer string, what dialect.Change) bool {
-	return slices.ContainsFunc(t.Losses, func(l dialect.Loss) bool { return IsOf(l, kind) && l.Pointer == pointer && l.What == what })
+	return slices.ContainsFunc(t.Losses,
+		func(l dialect.Loss) bool { return IsOf(l, kind) && l.Pointer == pointer && l.What == what })
 }
 
 // Touched reports whether a loss is listed for the kind and the place, one above

@@ -14,7 +14,8 @@ func alignSums(swap bool, a, b []uint64, match func(i, j int)) {
 		return
 	}
 	inA, inB := shared(a, b), shared(b, a)
-	align(len(inA), len(inB), func(i, j int) bool { return a[inA[i]] == b[inB[j]] }, func(i, j int) { match(inA[i], inB[j]) })
+	align(len(inA), len(inB), func(i, j int) bool { return a[inA[i]] == b[inB[j]] },
+		func(i, j int) { match(inA[i], inB[j]) })
 }
 
 // shared returns the indexes of the elements that the other list has, too.

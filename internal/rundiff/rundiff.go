@@ -168,7 +168,8 @@ func (r *run) agent(ev *agentevents.Event) *agent {
 		if p, ok := ev.Payload.(*agentevents.AgentStarted); ok {
 			name = p.Name
 		}
-		words := strings.FieldsFunc(cmp.Or(name, ev.AgentID, ev.NodeID), func(c rune) bool { return !unicode.IsLetter(c) && !unicode.IsDigit(c) })
+		words := strings.FieldsFunc(cmp.Or(name, ev.AgentID, ev.NodeID),
+			func(c rune) bool { return !unicode.IsLetter(c) && !unicode.IsDigit(c) })
 		if id == "" {
 			a.role = "\x00" // like nobody's
 		}

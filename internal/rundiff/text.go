@@ -33,8 +33,9 @@ var heads = map[agentevents.Kind]string{
 }
 
 // details are the most telling members of acts, the best first.
-var details = strings.Fields(`argumentsSummary text task prompt goal question issue claim message content decision intent action questions
-	answers command reasoning feedback reason result value outputs evidence inputs definition name description limit model`)
+var details = strings.Fields(`argumentsSummary text task prompt goal question issue claim message content
+	decision intent action questions answers command reasoning feedback reason result value outputs evidence inputs
+	definition name description limit model`)
 
 // describe returns an act as people see it.
 func describe(e *act) *Act {

@@ -21,10 +21,11 @@ type Change struct {
 
 // varies are the members of the vocabulary that differ between any two runs, are counted, or
 // are in the totals.
-var varies = setOf(strings.Fields(`callId modelCallId retryOf messageId blockId approvalId interruptId promptId handoffId responseId requestId
-	providerSessionId eventId eventIds runId approvedAt resumedAt ts durationMs timeToFirstTokenMs
-	usage modelUsage cumulative costUsd totalCostUsd totals statedTokens tokens tokenCount totalTokens totalAgents estimatedTokens tokensBefore tokensAfter
-	inputTokens outputTokens stateBytes numTurns refused actual observed turn turnIndex iteration round index oneEvent lifecycle`)...)
+var varies = setOf(strings.Fields(`callId modelCallId retryOf messageId blockId approvalId interruptId promptId
+	handoffId responseId requestId providerSessionId eventId eventIds runId approvedAt resumedAt ts durationMs
+	timeToFirstTokenMs usage modelUsage cumulative costUsd totalCostUsd totals statedTokens tokens tokenCount
+	totalTokens totalAgents estimatedTokens tokensBefore tokensAfter inputTokens outputTokens stateBytes numTurns
+	refused actual observed turn turnIndex iteration round index oneEvent lifecycle`)...)
 
 // typed are the members of the vocabulary with members of the vocabulary. Other members are
 // content, and compared unchanged.

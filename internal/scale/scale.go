@@ -92,7 +92,8 @@ func (l *log) line(i int, line string) {
 	l.run = l.expand(l.run[:0], run, i)
 	sequence := strconv.Itoa(l.sequence[string(l.run)])
 	l.sequence[string(l.run)]++
-	l.text = append(l.text, `{"id":"e`+sequence+`","sequence":`+sequence+`,"timestamp":"2026-05-05T09:00:00.040Z","type":"`+kind+`","runId":"`...)
+	l.text = append(l.text,
+		`{"id":"e`+sequence+`","sequence":`+sequence+`,"timestamp":"2026-05-05T09:00:00.040Z","type":"`+kind+`","runId":"`...)
 	l.text = append(append(l.text, l.run...), '"')
 	if members != "" {
 		l.text = l.expand(append(l.text, ','), members, i)
@@ -175,6 +176,7 @@ func Linear(t testing.TB, n int, prepare func(n int) (work func())) {
 			return
 		}
 	}
-	t.Errorf("%d things take %v of CPU time and 8 times %d things take %v: one of many costs %.1f times one of few, and the limit is %d",
+	t.Errorf("%d things take %v of CPU time and 8 times %d things take %v: "+
+		"one of many costs %.1f times one of few, and the limit is %d",
 		8*n, leastMany, n, leastFew, float64(leastMany)/float64(max(leastFew, 1)), limit)
 }

@@ -6,7 +6,8 @@ import "strings"
 // rule named finds --password=x.
 func flag(s *Scanner, text string, i int, final bool) (region, verdict) {
 	capital := i > 0 && text[i-1] == ' ' && i+1 < len(text) && text[i+1]-'A' <= 'Z'-'A'
-	if !capital && (i == 0 || text[i-1] != '-' || i > 1 && text[i-2] > ' ' && strings.IndexByte("\"'`([,", text[i-2]) < 0 && !escaped(text, i-1)) {
+	if !capital && (i == 0 || text[i-1] != '-' ||
+		i > 1 && text[i-2] > ' ' && strings.IndexByte("\"'`([,", text[i-2]) < 0 && !escaped(text, i-1)) {
 		return region{}, no
 	}
 	n := span(text, i+1, nameChars)
@@ -18,7 +19,8 @@ func flag(s *Scanner, text string, i int, final bool) (region, verdict) {
 		return userValue(text, k+1, final)
 	}
 	of := s.names.strength(text[i+1 : k])
-	if n == 0 || n == enough || of == none || of == weak && !isOne(text[i+1:k], []string{"pass", "pw", "otp", "pin", "auth", "bearer", "jwt"}) {
+	if n == 0 || n == enough || of == none ||
+		of == weak && !isOne(text[i+1:k], []string{"pass", "pw", "otp", "pin", "auth", "bearer", "jwt"}) {
 		return region{}, no
 	}
 	if c := text[k]; c == '"' || c == '\'' || c == '\\' { // a list of arguments
@@ -58,7 +60,8 @@ func argument(of strength, text string, k int, final bool) (region, verdict) {
 	}
 	value := text[start : start+n]
 	switch {
-	case n == 0 || n < 4 && !random(value) || value[0] == '-' || value[0] == '$' || placeholder(value) || isOne(value, words) || of == dir && directory(value, false):
+	case n == 0 || n < 4 && !random(value) || value[0] == '-' || value[0] == '$' ||
+		placeholder(value) || isOne(value, words) || of == dir && directory(value, false):
 		return r, no
 	case n < enough && start+n < len(text) && (text[start+n] == '(' || text[start+n] == '<'):
 		return r, no
@@ -372,7 +375,11 @@ func arrow(s *Scanner, text string, i int, final bool) (region, verdict) {
 var userChars = chars("_-.@+%\\")
 
 // hooks are places of URLs that a secret follows.
-var hooks = []string{"hooks.slack.com/services/", "hooks.slack.com/workflows/", "hooks.slack.com/triggers/", "discord.com/api/webhooks/", "discordapp.com/api/webhooks/", "hooks.zapier.com/hooks/catch/", "outlook.office.com/webhook/", "api.telegram.org/bot"}
+var hooks = []string{
+	"hooks.slack.com/services/", "hooks.slack.com/workflows/", "hooks.slack.com/triggers/",
+	"discord.com/api/webhooks/", "discordapp.com/api/webhooks/",
+	"hooks.zapier.com/hooks/catch/", "outlook.office.com/webhook/", "api.telegram.org/bot",
+}
 
 // teams is the end of hosts whose paths are secrets.
 const teams = ".webhook.office.com"
@@ -516,7 +523,9 @@ var lineChars, escapedChars = func() (line, escaped *[256]bool) {
 func newline(text string, i int) int {
 	k := i
 	for _, c := range [...]byte{'\r', '\n'} {
-		if n := skipSlashes(text, k); n < len(text) && (text[n] == c && n == k || n > k && (text[n] == 'r' && c == '\r' || text[n] == 'n' && c == '\n')) {
+		n := skipSlashes(text, k)
+		if n < len(text) &&
+			(text[n] == c && n == k || n > k && (text[n] == 'r' && c == '\r' || text[n] == 'n' && c == '\n')) {
 			k = n + 1
 		}
 	}

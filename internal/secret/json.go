@@ -247,7 +247,8 @@ func (w *rewriter) array(member string, each func(member, text string) string) e
 			continue
 		}
 		name, dashes := strings.CutPrefix(text, "--")
-		if last, flagged = w.s.names.strength(name), dashes; len(name) > maxName || strings.ContainsAny(name, " :=") || last == weak && !dashes {
+		if last, flagged = w.s.names.strength(name), dashes; len(name) > maxName ||
+			strings.ContainsAny(name, " :=") || last == weak && !dashes {
 			last = none
 		}
 		w.in = before

@@ -201,7 +201,8 @@ func (st *Stream) add(piece string, final bool) string {
 	if st.open = nil; f.regions != nil {
 		// Regions after the place where the rules go on are found again.
 		st.open = slices.DeleteFunc(f.regions, func(r region) bool {
-			return r.closed && r.at <= f.hold || r.trigger >= f.resume && r.rule != Value || r.trigger >= values && r.rule == Value
+			return r.closed && r.at <= f.hold || r.trigger >= f.resume && r.rule != Value ||
+				r.trigger >= values && r.rule == Value
 		})
 	}
 	st.out, st.rules, st.values = f.hold, f.resume, values

@@ -263,7 +263,8 @@ func fold(c byte) byte {
 
 // strength returns the strength of a name.
 func (n *Names) strength(name string) strength {
-	if i := strings.IndexByte(name, ']'); i >= 0 && (strings.IndexByte(name[:i], '[') < 0 || strings.Contains(name, "[REDACTED:")) {
+	if i := strings.IndexByte(name, ']'); i >= 0 &&
+		(strings.IndexByte(name[:i], '[') < 0 || strings.Contains(name, "[REDACTED:")) {
 		return none // of a marker
 	}
 	for len(name) > 0 && !letters[name[len(name)-1]] && strings.IndexByte("0123456789[]: =", name[len(name)-1]) >= 0 {

@@ -102,7 +102,8 @@ func (s *Scanner) quietMark(raw string, i int) bool {
 		for ; first > 0 && from-first < maxName && (alnum[raw[first-1]] || raw[first-1] == ' '); first-- {
 		}
 		return len(name) < maxName && s.names.strength(name) == none && s.names.strength(raw[first:from]+name) == none &&
-			!isOne(name, neighbors) && !isOne(name, typed) && (raw[i] == ':' || !isOne(name, others)) && strings.IndexByte(`\:!?*;`, before) < 0
+			!isOne(name, neighbors) && !isOne(name, typed) &&
+			(raw[i] == ':' || !isOne(name, others)) && strings.IndexByte(`\:!?*;`, before) < 0
 	case '|', '%':
 		return raw[i] == '|' && before != ' ' && after != '|' || raw[i] == '%' && after != '3' || !s.names.near(raw, i)
 	case 'z':
@@ -115,9 +116,12 @@ func (s *Scanner) quietMark(raw string, i int) bool {
 		case before == ' ' || before == '-':
 			n := span(raw, i+1, nameChars)
 			word := raw[i+1 : i+1+n]
-			return (before == '-' || !isFlag[after]) && (n == 0 || n < enough && (i < 2 || raw[i-2] != 'Y' && raw[i-2] != 'K') && s.names.strength(word) == none && !isOne(word, userFlags))
+			return (before == '-' || !isFlag[after]) &&
+				(n == 0 || n < enough && (i < 2 || raw[i-2] != 'Y' && raw[i-2] != 'K') &&
+					s.names.strength(word) == none && !isOne(word, userFlags))
 		}
-		return !letters[after] || s.quietName(raw, i) && (before != 'm' || after != 'd') && (before != 'e' || after != 'L') // see below
+		return !letters[after] ||
+			s.quietName(raw, i) && (before != 'm' || after != 'd') && (before != 'e' || after != 'L') // see below
 	}
 	return true
 }

@@ -205,7 +205,8 @@ func (s *Scanner) find(f *found, text string, from int, final bool) {
 		}
 		if n := len(text); final && (!odd || n < leastEnd) {
 			return
-		} else if !odd || final && n < leastToken && (n < leastDigits || !cardLike(jsonwire.Load64(text, leastToken-1-leastDigits))) {
+		} else if !odd || final && n < leastToken &&
+			(n < leastDigits || !cardLike(jsonwire.Load64(text, leastToken-1-leastDigits))) {
 			f.last(text, from, from, final) // too short for runs
 			return
 		}
@@ -253,7 +254,8 @@ func (s *Scanner) look(f *found, text string, i int, final bool) {
 		if k := i + 3; c == '|' && after == '|' && k < len(text) && text[k-1] == ' ' && kindOf[text[k]] != 0 {
 			return // no default in quotes
 		}
-		if after != 0 && (c == '|' && after != '|' && (before != ' ' || after != ' ') || c == '%' && after != '3' || !s.names.near(text, i)) {
+		if after != 0 &&
+			(c == '|' && after != '|' && (before != ' ' || after != ' ') || c == '%' && after != '3' || !s.names.near(text, i)) {
 			return
 		}
 	case 'z': // authorization: see paired

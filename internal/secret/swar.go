@@ -111,7 +111,8 @@ func stride(text string, i int) int {
 			if broken(w) == 0 || noCard(w) == 0 || noCard(before)>>16 == 0 {
 				break
 			}
-		} else if broken(before) == 0 || broken(jsonwire.Load64(left, 8)) == 0 || broken(jsonwire.Load64(text, i-4))|broken(jsonwire.Load64(left, 4)) == 0 {
+		} else if broken(before) == 0 || broken(jsonwire.Load64(left, 8)) == 0 ||
+			broken(jsonwire.Load64(text, i-4))|broken(jsonwire.Load64(left, 4)) == 0 {
 			break // with eight more on one side, or four on both
 		}
 		left = left[step:]

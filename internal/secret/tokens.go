@@ -33,7 +33,11 @@ type form struct {
 // forms are those that are looked for by their prefix, wordForms those where a word begins.
 var forms, wordForms = func() (forms, words []*form) {
 	add := func(list *[]*form, t token, lead, stay int, begins string, strict bool) {
-		f := &form{token: t, lead: lead, begins: begins, stay: stay, signs: t.chars['-'] || t.chars['_'] || strict && t.chars['a'] && t.chars['A'], strict: strict, limit: max(most, t.min, t.max+1)}
+		signs := t.chars['-'] || t.chars['_'] || strict && t.chars['a'] && t.chars['A']
+		f := &form{
+			token: t, lead: lead, begins: begins, stay: stay,
+			signs: signs, strict: strict, limit: max(most, t.min, t.max+1),
+		}
 		for c := range 256 {
 			if t.chars[c] {
 				f.kinds |= kindOf[c]
@@ -67,7 +71,8 @@ var forms, wordForms = func() (forms, words []*form) {
 // byStart are the forms by the first byte of their prefix, byStop by the last two: see stop.
 // starts and stops have the first and the last two bytes of each prefix. Of the words with
 // wordForms, wordStarts are the first bytes, and wordSizes the lengths of those with a lead.
-var byStart, byStop, starts, stops, wordStarts, wordSizes = func() (list [256][]*form, ends [1 << 9][]*form, starts, stops pairs, words [256]bool, sizes [mostWord]bool) {
+var byStart, byStop, starts, stops, wordStarts, wordSizes = func() (
+	list [256][]*form, ends [1 << 9][]*form, starts, stops pairs, words [256]bool, sizes [mostWord]bool) {
 	for _, t := range forms {
 		p := t.prefix
 		a, b := p[len(p)-2], p[len(p)-1]
@@ -167,7 +172,8 @@ func (f *found) last(text string, from, done int, final bool) {
 			f.word(text, k, false)
 		}
 	}
-	if k := n - f.tail; k > wordStay && k < mostWord && (wordStarts[text[f.tail]] || !inData(text, f.tail) && kindsOf(text[f.tail:])&digit != 0) {
+	if k := n - f.tail; k > wordStay && k < mostWord &&
+		(wordStarts[text[f.tail]] || !inData(text, f.tail) && kindsOf(text[f.tail:])&digit != 0) {
 		f.word(text, f.tail, false)
 	}
 	for k := n - 1; k >= from && n-k < 24 && cardChars[text[k]]; k-- {
@@ -190,7 +196,8 @@ func begins(text string, from int) bool {
 		}
 		for _, t := range byStop[stop(text[k-1], text[k])] {
 			first := k + 1 - len(t.prefix)
-			if first >= 0 && text[first] == t.prefix[0] && text[first:k+1] == t.prefix || first < 0 && t.prefix[-first:] == text[:k+1] {
+			if first >= 0 && text[first] == t.prefix[0] && text[first:k+1] == t.prefix ||
+				first < 0 && t.prefix[-first:] == text[:k+1] {
 				return true
 			}
 		}

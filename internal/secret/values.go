@@ -126,7 +126,8 @@ type view struct {
 	strings int
 }
 
-var views = [...]view{{}, {percent: true}, {percent: true, plus: true}, {strings: 1}, {strings: 2}, {strings: 3}, {percent: true, plus: true, strings: 1}}
+var views = [...]view{{}, {percent: true}, {percent: true, plus: true},
+	{strings: 1}, {strings: 2}, {strings: 3}, {percent: true, plus: true, strings: 1}}
 
 // next returns the first character of a text, and its length there. part reports that the text ends
 // in it.

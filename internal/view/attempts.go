@@ -30,7 +30,8 @@ func Attempts(a *agentevents.AgentSnapshot) []Attempt {
 	for i, t := range a.AttemptsInOrder() {
 		one := alone(a, &t)
 		if i == len(a.Earlier) {
-			one.Open, one.Ended, one.Text, one.Reasoning, one.StructuredOutput, one.ResultSchema = a.Open, a.Ended, a.Text, a.Reasoning, a.StructuredOutput, a.ResultSchema
+			one.Open, one.Ended, one.Text, one.Reasoning = a.Open, a.Ended, a.Text, a.Reasoning
+			one.StructuredOutput, one.ResultSchema = a.StructuredOutput, a.ResultSchema
 			one.Usage.AttemptUsage = a.Usage.AttemptUsage
 		} else {
 			one.Usage.AttemptUsage = usage[t.Sequence]
@@ -65,10 +66,12 @@ func alone(a *agentevents.AgentSnapshot, t *agentevents.AttemptSnapshot) *agente
 	one.WorkflowID, one.Phase, one.Task = t.WorkflowID, t.Phase, t.Task
 	one.StartedAt, one.EndedAt, one.Duration = t.StartedAt, t.EndedAt, t.Duration
 	one.ToolSuccesses, one.ToolRefusals, one.ToolsUndecided = t.ToolSuccesses, t.ToolRefusals, t.ToolsUndecided
-	one.ToolCalls, one.ToolFailures, one.ModelCalls, one.ModelFailures = t.ToolCalls, t.ToolFailures, t.ModelCalls, t.ModelFailures
+	one.ToolCalls, one.ToolFailures = t.ToolCalls, t.ToolFailures
+	one.ModelCalls, one.ModelFailures = t.ModelCalls, t.ModelFailures
 	one.Errors, one.LastError = t.Errors, t.LastError
 	one.EndStatus, one.EndReason = t.EndStatus, t.EndReason
-	one.Outcome, one.Error, one.Result, one.NumTurns, one.ConvergenceScore = t.Outcome, t.Error, t.Result, t.NumTurns, t.ConvergenceScore
+	one.Outcome, one.Error, one.Result = t.Outcome, t.Error, t.Result
+	one.NumTurns, one.ConvergenceScore = t.NumTurns, t.ConvergenceScore
 	one.Text, one.Reasoning, one.StructuredOutput, one.ResultSchema = t.Text, "", "", ""
 	one.Usage = agentevents.AgentUsage{}
 	one.Earlier, one.Dropped = nil, agentevents.Opt[agentevents.DroppedAttempts]{}

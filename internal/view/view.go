@@ -235,7 +235,10 @@ func Run(s *agentevents.RunSnapshot) (word string, how Mark) {
 // Ending returns how an agent ended. One that ends with its node, without a word of its own, did not
 // succeed after an error: its document has an end for success.
 func Ending(a *agentevents.AgentSnapshot) endword.Meaning {
-	end := endword.End{Error: a.Error.OK, Code: a.Error.V.Code, Gave: a.Status == agentevents.StatusFailed, Word: a.EndStatus, Outcome: string(a.Outcome)}
+	end := endword.End{
+		Error: a.Error.OK, Code: a.Error.V.Code, Gave: a.Status == agentevents.StatusFailed,
+		Word: a.EndStatus, Outcome: string(a.Outcome),
+	}
 	if !a.Error.OK && a.EndStatus == "" && a.Outcome == "" && Executes(a.AgentID, a) {
 		end.Error, end.Code = a.LastError.OK, a.LastError.V.Code
 	}
@@ -271,7 +274,10 @@ type Agents struct {
 
 // Of returns the agents of a run.
 func Of(s *agentevents.RunSnapshot) *Agents {
-	v := &Agents{completed: Over(s), over: s.Status.Terminal(), nodes: s.NodeStatus, turns: map[string]*agentevents.TurnSnapshot{}, acted: map[string]bool{}}
+	v := &Agents{
+		completed: Over(s), over: s.Status.Terminal(), nodes: s.NodeStatus,
+		turns: map[string]*agentevents.TurnSnapshot{}, acted: map[string]bool{},
+	}
 	for _, a := range s.Agents {
 		v.starts = v.starts || a != nil && a.Started
 	}
@@ -416,7 +422,8 @@ func words(list string) string {
 			all = append(all, text)
 		}
 	}
-	if n := len(all); n == 3 && strings.HasSuffix(all[0], "sh") && strings.HasPrefix(all[1], "-") && strings.HasSuffix(all[1], "c") {
+	n := len(all)
+	if n == 3 && strings.HasSuffix(all[0], "sh") && strings.HasPrefix(all[1], "-") && strings.HasSuffix(all[1], "c") {
 		return all[2]
 	}
 	return strings.Join(all, " ")

@@ -126,7 +126,8 @@ func (s *Store) claim(ctx context.Context, c *runstore.Claim) error {
 		return err
 	}
 	// A key without a claim would keep others out for its lease.
-	if gone := s.claims.Delete(ctx, s.key(c.RunID), jetstream.LastRevision(revision)); gone != nil && !errors.Is(err, runstore.ErrClaimed) {
+	gone := s.claims.Delete(ctx, s.key(c.RunID), jetstream.LastRevision(revision))
+	if gone != nil && !errors.Is(err, runstore.ErrClaimed) {
 		err = errors.Join(err, gone)
 	}
 	return err
@@ -160,7 +161,8 @@ func (s *Store) mark(ctx context.Context, runID string, t tail, claim int64) err
 }
 
 func value(c *runstore.Claim, token int64) []byte {
-	text, _ := json.Marshal(lease{Token: token, Worker: []byte(c.Worker), Lease: c.Lease}) // it has no value that JSON lacks
+	// A lease has no value that JSON lacks.
+	text, _ := json.Marshal(lease{Token: token, Worker: []byte(c.Worker), Lease: c.Lease})
 	return text
 }
 

@@ -61,16 +61,19 @@ func Create(ctx context.Context, js jetstream.JetStream, o Options) error {
 		return fmt.Errorf("natsstore: creating stream %q: %w", o.name(), err)
 	}
 	if !stream.CachedInfo().Config.AllowAtomicPublish { // an older server leaves out settings that it does not know
-		return fmt.Errorf("natsstore: creating stream %q: the server has no atomic batches, it is %s, legal: 2.12 or later", o.name(), js.Conn().ConnectedServerVersion())
+		return fmt.Errorf("natsstore: creating stream %q: the server has no atomic batches, it is %s, legal: 2.12 or later",
+			o.name(), js.Conn().ConnectedServerVersion())
 	}
 	_, err = js.CreateOrUpdateKeyValue(ctx, jetstream.KeyValueConfig{
-		Bucket: o.name(), Description: "The latest snapshots of agent runs", History: 1, Storage: jetstream.FileStorage, Replicas: max(1, o.Replicas),
+		Bucket: o.name(), Description: "The latest snapshots of agent runs",
+		History: 1, Storage: jetstream.FileStorage, Replicas: max(1, o.Replicas),
 	})
 	if err != nil {
 		return fmt.Errorf("natsstore: creating bucket %q: %w", o.name(), err)
 	}
 	_, err = js.CreateOrUpdateKeyValue(ctx, jetstream.KeyValueConfig{
-		Bucket: o.claims(), Description: "The claims of workers", History: 1, Storage: jetstream.FileStorage, Replicas: max(1, o.Replicas),
+		Bucket: o.claims(), Description: "The claims of workers", History: 1,
+		Storage: jetstream.FileStorage, Replicas: max(1, o.Replicas),
 		LimitMarkerTTL: time.Minute,
 	})
 	if err != nil {
@@ -127,8 +130,10 @@ func Open(ctx context.Context, js jetstream.JetStream, o Options) (*Store, error
 	if err != nil {
 		return nil, fmt.Errorf("natsstore: opening stream %q (Create makes it): %w", o.name(), err)
 	}
-	if config := stream.CachedInfo().Config; !config.AllowAtomicPublish || len(config.Subjects) != 1 || config.Subjects[0] != o.name()+".*" {
-		return nil, fmt.Errorf("natsstore: stream %q has another configuration than that of Create: is it another program's?", o.name())
+	config := stream.CachedInfo().Config
+	if !config.AllowAtomicPublish || len(config.Subjects) != 1 || config.Subjects[0] != o.name()+".*" {
+		return nil,
+			fmt.Errorf("natsstore: stream %q has another configuration than that of Create: is it another program's?", o.name())
 	}
 	bucket, err := js.KeyValue(ctx, o.name())
 	if err != nil {
@@ -138,7 +143,9 @@ func Open(ctx context.Context, js jetstream.JetStream, o Options) (*Store, error
 	if err != nil {
 		return nil, fmt.Errorf("natsstore: opening bucket %q (Create makes it): %w", o.claims(), err)
 	}
-	s := &Store{js: js, stream: stream, snapshots: bucket, claims: claims, prefix: o.name() + ".", tails: map[string]tail{}}
+	s := &Store{
+		js: js, stream: stream, snapshots: bucket, claims: claims, prefix: o.name() + ".", tails: map[string]tail{},
+	}
 	s.base, s.end = context.WithCancel(context.Background())
 	return s, nil
 }
@@ -282,15 +289,17 @@ func (s *Store) Append(ctx context.Context, runID string, expect uint64, entries
 
 // AppendClaimed implements [runstore.Claimer].
 func (s *Store) AppendClaimed(ctx context.Context, c runstore.Claim, expect uint64, entries ...runstore.Entry) error {
-	return runstore.AppendTo(ctx, s, c.RunID, expect, entries, func(expect uint64, entries []runstore.Entry) (uint64, error) {
-		next, err := s.add(ctx, c.RunID, c.Token, expect, entries)
-		return next, s.failed(err, "appending to", c.RunID)
-	})
+	return runstore.AppendTo(ctx, s, c.RunID, expect, entries,
+		func(expect uint64, entries []runstore.Entry) (uint64, error) {
+			next, err := s.add(ctx, c.RunID, c.Token, expect, entries)
+			return next, s.failed(err, "appending to", c.RunID)
+		})
 }
 
 // add adds the entries if expect is the next sequence of the run and no other claim was given. It
 // returns that sequence.
-func (s *Store) add(ctx context.Context, runID string, token uint64, expect uint64, entries []runstore.Entry) (uint64, error) {
+func (s *Store) add(ctx context.Context, runID string, token uint64,
+	expect uint64, entries []runstore.Entry) (uint64, error) {
 	ctx, done, err := s.begin(ctx)
 	defer done()
 	if err != nil {
@@ -333,7 +342,9 @@ func (s *Store) add(ctx context.Context, runID string, token uint64, expect uint
 // message than the writer expects. Replicated streams have a code of their own for that.
 func wrongLast(err error) bool {
 	var e *jetstream.APIError
-	return errors.As(err, &e) && (e.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequence || e.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequenceConstant)
+	return errors.As(err, &e) &&
+		(e.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequence ||
+			e.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequenceConstant)
 }
 
 // headroom is the part of max_payload that is left to the headers of a message.
@@ -351,7 +362,8 @@ func (s *Store) messages(runID string, t tail, entries []runstore.Entry) ([]*nat
 			n++
 		}
 		if n == 0 {
-			return nil, info, fmt.Errorf("%w: the line of sequence %d has %d bytes, legal: up to %d (max_payload of the server)", runstore.ErrRefused, entries[0].Event.Sequence, len(entries[0].Line), limit)
+			return nil, info, fmt.Errorf("%w: the line of sequence %d has %d bytes, legal: up to %d (max_payload of the server)",
+				runstore.ErrRefused, entries[0].Event.Sequence, len(entries[0].Line), limit)
 		}
 		data := make([]byte, 0, size)
 		for i := range entries[:n] {
@@ -362,7 +374,9 @@ func (s *Store) messages(runID string, t tail, entries []runstore.Entry) ([]*nat
 			info.Add(&e.Event)
 			data = append(append(data, e.Line...), '\n')
 		}
-		all = append(all, &nats.Msg{Subject: s.subject(runID), Data: data[:len(data)-1], Header: header(entries[0].Event.Sequence, &info, t.claim)})
+		all = append(all, &nats.Msg{
+			Subject: s.subject(runID), Data: data[:len(data)-1], Header: header(entries[0].Event.Sequence, &info, t.claim),
+		})
 		entries = entries[n:]
 	}
 	return all, info, nil
@@ -372,7 +386,8 @@ func (s *Store) messages(runID string, t tail, entries []runstore.Entry) ([]*nat
 // subject. It returns the sequence of the last one.
 func (s *Store) publish(ctx context.Context, messages []*nats.Msg, after uint64) (uint64, error) {
 	if len(messages) == 1 {
-		ack, err := s.js.PublishMsg(ctx, messages[0], jetstream.WithExpectLastSequencePerSubject(after), jetstream.WithRetryAttempts(0))
+		ack, err := s.js.PublishMsg(ctx, messages[0], jetstream.WithExpectLastSequencePerSubject(after),
+			jetstream.WithRetryAttempts(0))
 		if err != nil {
 			return 0, err
 		}
@@ -484,7 +499,8 @@ func (s *Store) watch(ctx context.Context, runID string, from uint64, yield func
 
 // read yields the events of a run from a sequence on, up to the message last, or for ever if last
 // is 0. t is the run's position.
-func (s *Store) read(ctx context.Context, runID string, from uint64, t tail, last uint64, yield func(runstore.Entry) bool) error {
+func (s *Store) read(ctx context.Context, runID string, from uint64,
+	t tail, last uint64, yield func(runstore.Entry) bool) error {
 	start, err := s.place(ctx, runID, from, t)
 	if err != nil {
 		return err

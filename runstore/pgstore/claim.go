@@ -15,9 +15,10 @@ import (
 // The conditions under which an append with a token, or 0, is accepted. A run that begins has no row
 // that the append and a claim could both change, so the append locks the row of its claim.
 const (
-	mayBegin = `CASE WHEN $9::bigint > 0 THEN EXISTS (SELECT FROM mine) ELSE NOT EXISTS (SELECT FROM agentevents_claims WHERE run_id = $1) END`
-	mine     = `mine AS (SELECT 1 FROM agentevents_claims WHERE run_id = $1 AND token = $9::bigint FOR SHARE)`
-	mayGoOn  = `CASE WHEN $9::bigint > 0 THEN r.claim <= $9::bigint AND r.claim > -$9::bigint ELSE r.claim <= 0 END`
+	mayBegin = `CASE WHEN $9::bigint > 0 THEN EXISTS (SELECT FROM mine)
+		ELSE NOT EXISTS (SELECT FROM agentevents_claims WHERE run_id = $1) END`
+	mine    = `mine AS (SELECT 1 FROM agentevents_claims WHERE run_id = $1 AND token = $9::bigint FOR SHARE)`
+	mayGoOn = `CASE WHEN $9::bigint > 0 THEN r.claim <= $9::bigint AND r.claim > -$9::bigint ELSE r.claim <= 0 END`
 )
 
 // accepts is these conditions for a run's next sequence and claim. The claim of a run that has not
@@ -83,7 +84,9 @@ func (s *Store) holder(ctx context.Context, runID string) error {
 // lease returns who has a run, and whether its lease lasts.
 func (s *Store) lease(ctx context.Context, runID string) (held *runstore.ClaimError, lasts bool, err error) {
 	held = &runstore.ClaimError{RunID: runID}
-	err = s.db.QueryRowContext(ctx, `SELECT worker, until, until > clock_timestamp() FROM agentevents_claims WHERE run_id = $1`, key(runID)).Scan(&held.Worker, &held.Until, &lasts)
+	err = s.db.QueryRowContext(ctx,
+		`SELECT worker, until, until > clock_timestamp() FROM agentevents_claims WHERE run_id = $1`,
+		key(runID)).Scan(&held.Worker, &held.Until, &lasts)
 	if err != nil && !errors.Is(err, sql.ErrNoRows) {
 		return nil, false, err
 	}

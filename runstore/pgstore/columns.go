@@ -163,7 +163,8 @@ func parameters(rows []row) (text, renamed string, err error) {
 // from parameters have other numbers.
 var (
 	recordset = func(parameter string) string {
-		return "json_to_recordset(" + parameter + "::json) AS e(" + perField(func(f *field) string { return f.name + " " + f.sqlType() }) + ")"
+		return "json_to_recordset(" + parameter + "::json) AS e(" +
+			perField(func(f *field) string { return f.name + " " + f.sqlType() }) + ")"
 	}
 	renames = func(parameter string) string {
 		return `renamed AS (UPDATE agentevents_events t
@@ -192,7 +193,8 @@ func (s *Store) Fill(ctx context.Context) error {
 		if s.isClosed() {
 			return s.failed(nil, "filling columns", "")
 		}
-		runs, err := column1[string](ctx, s.db, `SELECT run_id FROM agentevents_runs WHERE filled < next AND run_id > $1 ORDER BY run_id LIMIT 256`, after)
+		runs, err := column1[string](ctx, s.db,
+			`SELECT run_id FROM agentevents_runs WHERE filled < next AND run_id > $1 ORDER BY run_id LIMIT 256`, after)
 		if err != nil {
 			return s.failed(err, "filling columns", "")
 		}
@@ -284,7 +286,8 @@ func (s *Store) fill(ctx context.Context, runID string, from, to uint64, rows []
 			return 0, err
 		}
 		var done int
-		if err := s.db.QueryRowContext(ctx, fills, key(runID), int64(from), int64(to), text, renamed).Scan(&done); err != nil {
+		row := s.db.QueryRowContext(ctx, fills, key(runID), int64(from), int64(to), text, renamed)
+		if err := row.Scan(&done); err != nil {
 			return 0, err
 		}
 		if done > 0 {

@@ -62,7 +62,8 @@ func (s *Store) uncommitted(runID string) (all []recent) {
 
 // again appends to a run the events that the server may have lost.
 func (s *Store) again(ctx context.Context, runID string, lost []recent) error {
-	for _, a := range slices.SortedStableFunc(slices.Values(lost), func(a, b recent) int { return cmp.Compare(a.expect, b.expect) }) {
+	for _, a := range slices.SortedStableFunc(slices.Values(lost),
+		func(a, b recent) int { return cmp.Compare(a.expect, b.expect) }) {
 		if err := s.append(ctx, runID, a.token, a.expect, a.entries); err != nil {
 			return err
 		}

@@ -56,7 +56,8 @@ func create(ctx context.Context, db *sql.DB) error {
 	case encoding != "UTF8":
 		return fmt.Errorf("the database has the encoding %s, legal: UTF8", encoding)
 	}
-	if _, err := tx.ExecContext(ctx, `SELECT pg_advisory_xact_lock(hashtext('agentevents'))`); err != nil { // or else two make a table
+	// Without the lock, two callers make a table.
+	if _, err := tx.ExecContext(ctx, `SELECT pg_advisory_xact_lock(hashtext('agentevents'))`); err != nil {
 		return err
 	}
 	if _, err := tx.ExecContext(ctx, Schema); err != nil {
@@ -173,7 +174,8 @@ func moment(t time.Time) *time.Time {
 
 // The statements that add events to a run, whose parameters are run, expected sequence, next
 // one, terminal, begun, updated, the rows, the ids that earlier rows get and the token of a claim. They add
-// all of them or, if another sequence is expected or another claim was given, none. The transaction does not wait for the disk.
+// all of them or, if another sequence is expected or another claim was given, none. The transaction
+// does not wait for the disk.
 var (
 	lazily = `WITH lazy AS MATERIALIZED (SELECT set_config('synchronous_commit', 'off', true)),
 	` + mine + `,
@@ -197,7 +199,8 @@ func (s *Store) Append(ctx context.Context, runID string, expect uint64, entries
 }
 
 // appendAs appends with the token of a claim, or 0.
-func (s *Store) appendAs(ctx context.Context, runID string, token int64, expect uint64, entries []runstore.Entry) error {
+func (s *Store) appendAs(ctx context.Context, runID string,
+	token int64, expect uint64, entries []runstore.Entry) error {
 	err := s.append(ctx, runID, token, expect, entries)
 	if conflict := (*runstore.ConflictError)(nil); errors.As(err, &conflict) && conflict.Next < expect {
 		if lost := s.uncommitted(runID); len(lost) > 0 { // by a crash
@@ -215,15 +218,17 @@ func (s *Store) appendAs(ctx context.Context, runID string, token int64, expect 
 }
 
 func (s *Store) append(ctx context.Context, runID string, token int64, expect uint64, entries []runstore.Entry) error {
-	return runstore.AppendTo(ctx, s, runID, expect, entries, func(expect uint64, entries []runstore.Entry) (uint64, error) {
-		next, err := s.add(ctx, runID, token, expect, entries)
-		return next, s.failed(err, "appending to", runID)
-	})
+	return runstore.AppendTo(ctx, s, runID, expect, entries,
+		func(expect uint64, entries []runstore.Entry) (uint64, error) {
+			next, err := s.add(ctx, runID, token, expect, entries)
+			return next, s.failed(err, "appending to", runID)
+		})
 }
 
 // add adds the entries if expect is the next sequence of the run and no other claim was given. It
 // returns that sequence.
-func (s *Store) add(ctx context.Context, runID string, token int64, expect uint64, entries []runstore.Entry) (uint64, error) {
+func (s *Store) add(ctx context.Context, runID string, token int64,
+	expect uint64, entries []runstore.Entry) (uint64, error) {
 	if s.isClosed() {
 		return 0, agentevents.ErrClosed
 	}
@@ -257,7 +262,8 @@ func (s *Store) add(ctx context.Context, runID string, token int64, expect uint6
 }
 
 // insert adds the entries with their columns, and reports whether expect was the next sequence.
-func (s *Store) insert(ctx context.Context, runID string, token int64, expect uint64, entries []runstore.Entry, info *runstore.RunInfo) (bool, error) {
+func (s *Store) insert(ctx context.Context, runID string, token int64,
+	expect uint64, entries []runstore.Entry, info *runstore.RunInfo) (bool, error) {
 	t, err := s.tracker(ctx, runID, expect)
 	if err != nil || t == nil {
 		return false, err
@@ -276,7 +282,8 @@ func (s *Store) insert(ctx context.Context, runID string, token int64, expect ui
 	if expect == 0 {
 		statement = begins
 	}
-	done, err := s.db.ExecContext(ctx, statement, key(runID), int64(expect), int64(info.Next), string(info.Terminal), moment(info.Begun), moment(info.Updated), text, renamed, token)
+	done, err := s.db.ExecContext(ctx, statement, key(runID), int64(expect), int64(info.Next),
+		string(info.Terminal), moment(info.Begun), moment(info.Updated), text, renamed, token)
 	if err != nil {
 		return false, err
 	}
@@ -438,7 +445,8 @@ func (s *Store) infos(ctx context.Context, where, arg string) (list []runstore.R
 	if s.isClosed() {
 		return nil, agentevents.ErrClosed
 	}
-	rows, err := s.db.QueryContext(ctx, `SELECT run_id, next, terminal, begun, updated FROM agentevents_runs WHERE `+where, arg)
+	rows, err := s.db.QueryContext(ctx,
+		`SELECT run_id, next, terminal, begun, updated FROM agentevents_runs WHERE `+where, arg)
 	if err != nil {
 		return nil, err
 	}

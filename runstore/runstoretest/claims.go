@@ -130,7 +130,8 @@ func claim(k *kit) {
 			break
 		}
 	}
-	if info := k.info("r"); info.Next != 6 || !info.Begun.Equal(all[0].Event.Time) || !info.Updated.Equal(all[5].Event.Time) {
+	if info := k.info("r"); info.Next != 6 || !info.Begun.Equal(all[0].Event.Time) ||
+		!info.Updated.Equal(all[5].Event.Time) {
 		k.Fatalf("Run says %+v", info)
 	}
 }
@@ -181,10 +182,12 @@ func lapses(k *kit) {
 	if second.Token <= first.Token {
 		k.Errorf("the later claim has the token %d, the one before %d", second.Token, first.Token)
 	}
-	if given := second.Until.Add(-time.Minute); given.Before(first.Until.Add(-500 * time.Millisecond)) { // stores may count seconds
+	// Stores may count seconds.
+	if given := second.Until.Add(-time.Minute); given.Before(first.Until.Add(-500 * time.Millisecond)) {
 		k.Errorf("the second claim was given at %v, the first one lasts until %v", given, first.Until)
 	}
-	if _, err := a.Claim(k.Context(), runstore.Claim{RunID: "r", Worker: "a", Lease: time.Minute}); k.isClaimed(err).Worker != "b" {
+	_, err := a.Claim(k.Context(), runstore.Claim{RunID: "r", Worker: "a", Lease: time.Minute})
+	if k.isClaimed(err).Worker != "b" {
 		k.Errorf("the first worker hears %v", err)
 	}
 }
@@ -294,7 +297,8 @@ func ended(k *kit) {
 	release.Lease = 0
 	_, err := a.Claim(k.Context(), release)
 	k.ok(err)
-	if _, err := b.Claim(k.Context(), runstore.Claim{RunID: "r", Worker: "b", Lease: time.Minute}); !errors.Is(err, runstore.ErrEnded) {
+	_, err = b.Claim(k.Context(), runstore.Claim{RunID: "r", Worker: "b", Lease: time.Minute})
+	if !errors.Is(err, runstore.ErrEnded) {
 		k.Fatalf("the claim of a run that has ended returns %v, not ErrEnded", err)
 	}
 	if _, err := b.Claim(k.Context(), runstore.Claim{RunID: "other", Worker: "b", Lease: time.Minute}); err != nil {
@@ -325,7 +329,8 @@ func badClaim(k *kit) {
 func hostileClaims(k *kit) {
 	a, b := k.pair()
 	var claims []runstore.Claim
-	ids := []string{".", "a/b", "*", ">", " ", "A", "a", "é", "'; DROP TABLE runs", "\x00", "a\nb", strings.Repeat("x", 300), strings.Repeat("x", 301)}
+	ids := []string{".", "a/b", "*", ">", " ", "A", "a", "é", "'; DROP TABLE runs",
+		"\x00", "a\nb", strings.Repeat("x", 300), strings.Repeat("x", 301)}
 	for _, id := range ids {
 		claims = append(claims, k.claims(a, id, "worker \x00 \n "+id, time.Minute))
 	}
@@ -404,7 +409,8 @@ func handedOver(k *kit) {
 	k.ok(err)
 	restored, err := runstore.Restore(ctx, w, "r", agentevents.FoldOptions{})
 	k.ok(err)
-	if err := run.Emit(ctx, &agentevents.RunCompleted{}); !errors.Is(err, agentevents.ErrFenced) || !errors.Is(err, runstore.ErrClaimed) {
+	if err := run.Emit(ctx, &agentevents.RunCompleted{}); !errors.Is(err, agentevents.ErrFenced) ||
+		!errors.Is(err, runstore.ErrClaimed) {
 		k.Fatalf("the worker that lost its run records an event: %v", err)
 	}
 	next, _ := k.emitter(w)

@@ -110,7 +110,10 @@ func (k *kit) ok(err error) {
 func (k *kit) entry(runID string, seq uint64, p agentevents.Payload) runstore.Entry {
 	k.Helper()
 	at := time.Date(2026, 5, 5, 9, 0, 0, 0, time.UTC).Add(time.Duration(seq) * time.Second)
-	e, err := runstore.NewEntry(agentevents.Event{ID: fmt.Sprintf("%.20s-%d", runID, seq), RunID: runID, Sequence: seq, Time: at, SchemaVersion: agentevents.SchemaVersion, Payload: p})
+	e, err := runstore.NewEntry(agentevents.Event{
+		ID: fmt.Sprintf("%.20s-%d", runID, seq), RunID: runID, Sequence: seq,
+		Time: at, SchemaVersion: agentevents.SchemaVersion, Payload: p,
+	})
 	k.ok(err)
 	return e
 }
@@ -396,8 +399,12 @@ func runs(k *kit) {
 	}
 	info := k.info("run 08")
 	first, last := k.entries("run 08", 0, 1)[0].Event.Time, k.entries("run 08", info.Next-1, 1)[0].Event.Time
-	want := runstore.RunInfo{RunID: "run 08", Next: uint64(len(k.lines(k.s, "run 08", 0))), Terminal: agentevents.KindRunFailed, Begun: first, Updated: last}
-	if !info.Begun.Equal(want.Begun) || !info.Updated.Equal(want.Updated) || info.Next != want.Next || info.Terminal != want.Terminal {
+	want := runstore.RunInfo{
+		RunID: "run 08", Next: uint64(len(k.lines(k.s, "run 08", 0))),
+		Terminal: agentevents.KindRunFailed, Begun: first, Updated: last,
+	}
+	if !info.Begun.Equal(want.Begun) || !info.Updated.Equal(want.Updated) ||
+		info.Next != want.Next || info.Terminal != want.Terminal {
 		k.Fatalf("Run says %+v, want %+v", info, want)
 	}
 	if _, err := k.s.Run(k.Context(), "run 99"); !errors.Is(err, runstore.ErrNoRun) {
@@ -414,7 +421,8 @@ func (k *kit) info(runID string) runstore.RunInfo {
 }
 
 func hostileIDs(k *kit) {
-	ids := []string{".", "..", "a/b", `a\b`, "*", ">", "a b", " ", "CON", "é", "e\u0301", "\U0001F600", "A", "a", "'; DROP TABLE runs", "%00", "\x00", "a\nb", strings.Repeat("x", 300), strings.Repeat("x", 301)}
+	ids := []string{".", "..", "a/b", `a\b`, "*", ">", "a b", " ", "CON", "é", "e\u0301", "\U0001F600", "A",
+		"a", "'; DROP TABLE runs", "%00", "\x00", "a\nb", strings.Repeat("x", 300), strings.Repeat("x", 301)}
 	ids = slices.DeleteFunc(ids, func(id string) bool { return k.f.MaxRunID > 0 && len(id) > k.f.MaxRunID })
 	for i, id := range ids {
 		k.add(k.s, k.entries(id, 0, uint64(i+1))...)
@@ -507,7 +515,8 @@ func restore(k *kit) {
 		r, err := runstore.Restore(k.Context(), k.s, "r", agentevents.FoldOptions{})
 		k.ok(err)
 		if r.Distrust != nil || r.Folded != 8-n || string(r.Snapshot.AppendJSON(nil)) != whole {
-			k.Errorf("with a snapshot of %d events: distrust %v, %d folded, state equal: %v", n, r.Distrust, r.Folded, string(r.Snapshot.AppendJSON(nil)) == whole)
+			k.Errorf("with a snapshot of %d events: distrust %v, %d folded, state equal: %v",
+				n, r.Distrust, r.Folded, string(r.Snapshot.AppendJSON(nil)) == whole)
 		}
 	}
 }

@@ -18,7 +18,9 @@ import (
 
 func main() {
 	err := otelcol.NewCommand(otelcol.CollectorSettings{
-		BuildInfo: component.BuildInfo{Command: "collector", Description: "OpenTelemetry Collector for tests", Version: "0.162.0"},
+		BuildInfo: component.BuildInfo{
+			Command: "collector", Description: "OpenTelemetry Collector for tests", Version: "0.162.0",
+		},
 		Factories: factories,
 		ConfigProviderSettings: otelcol.ConfigProviderSettings{ResolverSettings: confmap.ResolverSettings{
 			DefaultScheme:     "env",

@@ -15,9 +15,10 @@
 // The command prove packs the files that git knows, with their content on disk, as the module
 // proxy would. It writes a program for each released module outside of the tree, which
 // imports all packages that can be imported, gets the module with go get, and runs the
-// program. Then it installs the commands in the folders cmd, or gets them as tools of that program. The go command has a module cache
-// and a proxy in a temporary folder for that, and reads other modules from the download folder
-// of the user's module cache. So an invented version stays nowhere.
+// program. Then it installs the commands in the folders cmd, or gets them as tools of that program.
+// The go command has a module cache and a proxy in a temporary folder for that, and reads other
+// modules from the download folder of the user's module cache. So an invented version stays
+// nowhere.
 package main
 
 import (

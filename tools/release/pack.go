@@ -36,7 +36,8 @@ func (t *tree) pack(m *mod, version, proxy string) error {
 	if err != nil {
 		return err
 	}
-	for name, text := range map[string][]byte{"list": []byte(version + "\n"), version + ".info": info, version + ".mod": m.text} {
+	for name, text := range map[string][]byte{"list": []byte(version + "\n"),
+		version + ".info": info, version + ".mod": m.text} {
 		if err := os.WriteFile(filepath.Join(dir, name), text, 0o644); err != nil {
 			return err
 		}

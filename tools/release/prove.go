@@ -126,7 +126,8 @@ func (p *proof) program(ctx context.Context, m *mod) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(p.out, "%s %s: %d packages; the program prints %q\n", m.path, p.version, len(m.importable()), strings.TrimSpace(out))
+	fmt.Fprintf(p.out, "%s %s: %d packages; the program prints %q\n",
+		m.path, p.version, len(m.importable()), strings.TrimSpace(out))
 	return nil
 }
 
@@ -239,7 +240,8 @@ func command(ctx context.Context, dir string, env []string, name string, args ..
 	cmd.Stdout = io.MultiWriter(&out, &all)
 	cmd.Stderr = &all
 	if err := cmd.Run(); err != nil {
-		return "", fmt.Errorf("%s %s: %w\n%s", filepath.Base(name), strings.Join(args, " "), err, bytes.TrimSpace(all.Bytes()))
+		return "", fmt.Errorf("%s %s: %w\n%s",
+			filepath.Base(name), strings.Join(args, " "), err, bytes.TrimSpace(all.Bytes()))
 	}
 	return out.String(), nil
 }

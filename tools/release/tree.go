@@ -147,7 +147,8 @@ func (m *mod) list(root string) error {
 
 // source reports whether a file is a part of a package, other than a test.
 func source(name string) bool {
-	return path.Ext(name) == ".go" && !strings.HasSuffix(name, "_test.go") && !slices.ContainsFunc(strings.Split(path.Dir(name), "/"), ignored)
+	return path.Ext(name) == ".go" && !strings.HasSuffix(name, "_test.go") &&
+		!slices.ContainsFunc(strings.Split(path.Dir(name), "/"), ignored)
 }
 
 // ignored reports whether Go ignores a folder.
@@ -188,7 +189,8 @@ func (t *tree) released() (list []*mod) {
 
 // ours returns the requirements of a module that name modules of the tree.
 func (t *tree) ours(m *mod) []*modfile.Require {
-	return slices.DeleteFunc(slices.Clone(m.file.Require), func(r *modfile.Require) bool { return t.module(r.Mod.Path) == nil })
+	return slices.DeleteFunc(slices.Clone(m.file.Require),
+		func(r *modfile.Require) bool { return t.module(r.Mod.Path) == nil })
 }
 
 func (t *tree) module(path string) *mod {
@@ -299,7 +301,8 @@ func (t *tree) everywhere(m *mod, version string) (faults []error) {
 	}
 	for _, r := range t.ours(m) {
 		if r.Mod.Version != version {
-			faults = append(faults, fmt.Errorf("requires %s at %s, not at %s: go run ./tools/release set %[3]s", r.Mod.Path, r.Mod.Version, version))
+			faults = append(faults,
+				fmt.Errorf("requires %s at %s, not at %s: go run ./tools/release set %[3]s", r.Mod.Path, r.Mod.Version, version))
 		}
 	}
 	return faults
@@ -327,7 +330,8 @@ func (t *tree) release(m *mod, version string) (faults []error) {
 	for _, p := range m.packages {
 		for _, imp := range p.Imports {
 			owner := deepest(t.modules, imp, func(m *mod) string { return m.path })
-			if owner != nil && owner != m && !slices.ContainsFunc(m.file.Require, func(r *modfile.Require) bool { return r.Mod.Path == owner.path }) {
+			if owner != nil && owner != m &&
+				!slices.ContainsFunc(m.file.Require, func(r *modfile.Require) bool { return r.Mod.Path == owner.path }) {
 				add("package %s imports %s, and go.mod does not require %s", p.ImportPath, imp, owner.path)
 			}
 		}
@@ -339,7 +343,8 @@ func (t *tree) release(m *mod, version string) (faults []error) {
 func deepest(modules []*mod, name string, of func(*mod) string) (found *mod) {
 	for _, m := range modules {
 		dir := of(m)
-		if (dir == "." || name == dir || strings.HasPrefix(name, dir+"/")) && (found == nil || len(dir) > len(of(found)) || of(found) == ".") {
+		if (dir == "." || name == dir || strings.HasPrefix(name, dir+"/")) &&
+			(found == nil || len(dir) > len(of(found)) || of(found) == ".") {
 			found = m
 		}
 	}

@@ -166,7 +166,8 @@ func isolated(name, install, out string) error {
 	if err != nil {
 		return err
 	}
-	c := exec.Command("unshare", "--user", "--map-root-user", "--net", "--pid", "--fork", "--kill-child", "--mount-proc", self, "-inside", name, install, out)
+	c := exec.Command("unshare", "--user", "--map-root-user", "--net", "--pid",
+		"--fork", "--kill-child", "--mount-proc", self, "-inside", name, install, out)
 	c.Env = []string{"PATH=" + os.Getenv("PATH")}
 	return output(c)
 }
@@ -191,7 +192,8 @@ func (p *program) record(install, out string) error {
 	if err != nil {
 		return err
 	}
-	if slices.ContainsFunc(devices, func(d net.Interface) bool { return d.Flags&net.FlagLoopback == 0 && d.Flags&net.FlagUp != 0 }) {
+	isUp := func(d net.Interface) bool { return d.Flags&net.FlagLoopback == 0 && d.Flags&net.FlagUp != 0 }
+	if slices.ContainsFunc(devices, isUp) {
 		return errors.New("the namespace has a device beside loopback")
 	}
 	for _, s := range scenarios {
@@ -226,7 +228,8 @@ func (p *program) play(s scenario, install, out string) error {
 	}
 	var r recording
 	for i, prompt := range s.prompts {
-		exit, err := p.process(append(argv[:len(argv):len(argv)], p.args(prompt, i > 0)...), home, folder, url, filepath.Join(out, fmt.Sprintf("stdout-%d", i+1)))
+		exit, err := p.process(append(argv[:len(argv):len(argv)], p.args(prompt, i > 0)...), home, folder, url,
+			filepath.Join(out, fmt.Sprintf("stdout-%d", i+1)))
 		if err != nil {
 			return err
 		}
@@ -235,7 +238,8 @@ func (p *program) play(s scenario, install, out string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.answered < len(m.replies) {
-		return fmt.Errorf("the program asked for %d of %d answers: see %s", m.answered, len(m.replies), filepath.Join(out, "stdout-*"))
+		return fmt.Errorf("the program asked for %d of %d answers: see %s",
+			m.answered, len(m.replies), filepath.Join(out, "stdout-*"))
 	}
 	r.Requests, r.Asides, r.Others = m.answered, m.asides, slices.Sorted(maps.Keys(m.others))
 	text, err := json.Marshal(r)
@@ -252,13 +256,15 @@ func (p *program) process(argv []string, home, folder, url, name string) (int, e
 	var stdout, stderr bytes.Buffer
 	c := exec.CommandContext(ctx, argv[0], argv[1:]...)
 	c.Dir, c.Stdout, c.Stderr, c.WaitDelay = folder, &stdout, &stderr, 5*time.Second
-	c.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + home, "TERM=dumb", "LANG=C.UTF-8", "TZ=UTC", "USER=demo", "SHELL=/bin/sh", "NO_COLOR=1"}, p.env(url)...)
+	c.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + home, "TERM=dumb",
+		"LANG=C.UTF-8", "TZ=UTC", "USER=demo", "SHELL=/bin/sh", "NO_COLOR=1"}, p.env(url)...)
 	err := c.Run()
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) && !errors.Is(err, exec.ErrWaitDelay) {
 		return 0, err
 	}
-	if err := errors.Join(os.WriteFile(name+".jsonl", stdout.Bytes(), 0o600), os.WriteFile(name+".err", stderr.Bytes(), 0o600)); err != nil {
+	if err := errors.Join(os.WriteFile(name+".jsonl", stdout.Bytes(), 0o600),
+		os.WriteFile(name+".err", stderr.Bytes(), 0o600)); err != nil {
 		return 0, err
 	}
 	return c.ProcessState.ExitCode(), nil
@@ -272,7 +278,8 @@ func (p *program) shapeOf(dir string) (shape, error) {
 			if errors.Is(err, fs.ErrNotExist) && path == root {
 				return nil // the program left nothing
 			}
-			if err != nil || d.IsDir() || !strings.HasPrefix(d.Name(), pattern) || !strings.HasSuffix(path, ".jsonl") && !strings.HasSuffix(path, ".json") {
+			if err != nil || d.IsDir() || !strings.HasPrefix(d.Name(), pattern) ||
+				!strings.HasSuffix(path, ".jsonl") && !strings.HasSuffix(path, ".json") {
 				return err
 			}
 			text, err := os.ReadFile(path)
@@ -331,7 +338,8 @@ func (p *program) told(reader, dir string) (string, error) {
 		if t := stats.Tokens; t != nil {
 			told += fmt.Sprintf(", tokens %d/%d/%d", t.Input, t.Output, t.CacheRead)
 		}
-		unread, _ := exec.Command(reader, "import", "--report", sessions).Output() // its exit status tells faults, which the text has
+		// The exit status tells faults, which the text has.
+		unread, _ := exec.Command(reader, "import", "--report", sessions).Output()
 		told += "; " + strings.Join(strings.Fields(string(unread)), " ")
 	}
 	return told, nil

@@ -131,7 +131,8 @@ func (m *model) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	m.others[r.Method+" "+path] = true
 	m.mu.Unlock()
 	if strings.HasSuffix(path, "/models") {
-		writeJSON(w, object{"object": "list", "data": []any{object{"id": "demo-model", "object": "model"}}, "models": []any{}})
+		writeJSON(w, object{"object": "list",
+			"data": []any{object{"id": "demo-model", "object": "model"}}, "models": []any{}})
 		return
 	}
 	w.WriteHeader(http.StatusNotFound)
@@ -150,7 +151,8 @@ func text(v any) string {
 }
 
 func anthropicUsage(t tokens, output int) object {
-	return object{"input_tokens": t.input - t.cached, "cache_creation_input_tokens": 0, "cache_read_input_tokens": t.cached, "output_tokens": output}
+	return object{"input_tokens": t.input - t.cached, "cache_creation_input_tokens": 0,
+		"cache_read_input_tokens": t.cached, "output_tokens": output}
 }
 
 func anthropicBlocks(m *model, r reply) (blocks []object) {
@@ -171,13 +173,15 @@ func anthropicWhole(m *model, r reply, k int, t tokens, name string) object {
 	if len(r.calls) > 0 {
 		stop = "tool_use"
 	}
-	return object{"id": fmt.Sprintf("msg_%04d", k), "type": "message", "role": "assistant", "model": name, "content": anthropicBlocks(m, r),
+	return object{"id": fmt.Sprintf("msg_%04d", k), "type": "message",
+		"role": "assistant", "model": name, "content": anthropicBlocks(m, r),
 		"stop_reason": stop, "stop_sequence": nil, "usage": anthropicUsage(t, t.output+t.reasoning)}
 }
 
 func anthropicParts(m *model, r reply, k int, t tokens, name string) []object {
 	whole := anthropicWhole(m, r, k, t, name)
-	head := object{"id": whole["id"], "type": "message", "role": "assistant", "model": name, "content": []any{}, "stop_reason": nil, "stop_sequence": nil, "usage": anthropicUsage(t, 1)}
+	head := object{"id": whole["id"], "type": "message", "role": "assistant", "model": name,
+		"content": []any{}, "stop_reason": nil, "stop_sequence": nil, "usage": anthropicUsage(t, 1)}
 	out := []object{{"type": "message_start", "message": head}}
 	for i, b := range whole["content"].([]object) {
 		var empty object
@@ -185,7 +189,8 @@ func anthropicParts(m *model, r reply, k int, t tokens, name string) []object {
 		switch b["type"] {
 		case "thinking":
 			empty = object{"type": "thinking", "thinking": "", "signature": ""}
-			deltas = []object{{"type": "thinking_delta", "thinking": b["thinking"]}, {"type": "signature_delta", "signature": b["signature"]}}
+			deltas = []object{{"type": "thinking_delta", "thinking": b["thinking"]},
+				{"type": "signature_delta", "signature": b["signature"]}}
 		case "text":
 			empty, deltas = object{"type": "text", "text": ""}, []object{{"type": "text_delta", "text": b["text"]}}
 		default:
@@ -198,32 +203,43 @@ func anthropicParts(m *model, r reply, k int, t tokens, name string) []object {
 		}
 		out = append(out, object{"type": "content_block_stop", "index": i})
 	}
-	return append(out, object{"type": "message_delta", "delta": object{"stop_reason": whole["stop_reason"], "stop_sequence": nil}, "usage": whole["usage"]}, object{"type": "message_stop"})
+	stop := object{"stop_reason": whole["stop_reason"], "stop_sequence": nil}
+	return append(out, object{"type": "message_delta", "delta": stop, "usage": whole["usage"]},
+		object{"type": "message_stop"})
 }
 
 func responsesWhole(m *model, r reply, k int, t tokens, name string) object {
 	items := []object{}
 	if r.think != "" {
-		items = append(items, object{"type": "reasoning", "id": m.id("rs"), "summary": []any{object{"type": "summary_text", "text": r.think}}, "encrypted_content": "ZW5jcnlwdGVk"})
+		items = append(items, object{"type": "reasoning", "id": m.id("rs"),
+			"summary": []any{object{"type": "summary_text", "text": r.think}}, "encrypted_content": "ZW5jcnlwdGVk"})
 	}
 	if r.text != "" {
-		items = append(items, object{"type": "message", "id": m.id("msg"), "role": "assistant", "status": "completed", "content": []any{object{"type": "output_text", "text": r.text, "annotations": []any{}}}})
+		items = append(items, object{"type": "message", "id": m.id("msg"), "role": "assistant", "status": "completed",
+			"content": []any{object{"type": "output_text", "text": r.text, "annotations": []any{}}}})
 	}
 	for _, c := range r.calls {
-		items = append(items, object{"type": "function_call", "id": m.id("fc"), "call_id": m.id("call"), "name": c.tool, "arguments": text(c.input), "status": "completed"})
+		items = append(items, object{"type": "function_call", "id": m.id("fc"),
+			"call_id": m.id("call"), "name": c.tool, "arguments": text(c.input), "status": "completed"})
 	}
-	return object{"id": fmt.Sprintf("resp_%04d", k), "object": "response", "created_at": 1790000000, "model": name, "status": "completed", "output": items,
-		"usage": object{"input_tokens": t.input, "input_tokens_details": object{"cached_tokens": t.cached}, "output_tokens": t.output + t.reasoning,
+	return object{"id": fmt.Sprintf("resp_%04d", k), "object": "response",
+		"created_at": 1790000000, "model": name, "status": "completed", "output": items,
+		"usage": object{"input_tokens": t.input, "input_tokens_details": object{"cached_tokens": t.cached},
+			"output_tokens":         t.output + t.reasoning,
 			"output_tokens_details": object{"reasoning_tokens": t.reasoning}, "total_tokens": t.input + t.output + t.reasoning}}
 }
 
 func responsesParts(m *model, r reply, k int, t tokens, name string) []object {
 	whole := responsesWhole(m, r, k, t, name)
-	out := []object{{"type": "response.created", "response": object{"id": whole["id"], "object": "response", "model": name, "status": "in_progress", "output": []any{}}}}
+	out := []object{
+		{"type": "response.created", "response": object{"id": whole["id"],
+			"object": "response", "model": name, "status": "in_progress", "output": []any{}}},
+	}
 	for i, item := range whole["output"].([]object) {
 		out = append(out, object{"type": "response.output_item.added", "output_index": i, "item": item})
 		if item["type"] == "message" {
-			out = append(out, object{"type": "response.output_text.delta", "item_id": item["id"], "output_index": i, "content_index": 0, "delta": r.text})
+			out = append(out, object{"type": "response.output_text.delta",
+				"item_id": item["id"], "output_index": i, "content_index": 0, "delta": r.text})
 		}
 		out = append(out, object{"type": "response.output_item.done", "output_index": i, "item": item})
 	}
@@ -236,13 +252,15 @@ func responsesParts(m *model, r reply, k int, t tokens, name string) []object {
 
 func chatCalls(m *model, r reply) (calls []object) {
 	for i, c := range r.calls {
-		calls = append(calls, object{"index": i, "id": m.id("call"), "type": "function", "function": object{"name": c.tool, "arguments": text(c.input)}})
+		calls = append(calls, object{"index": i, "id": m.id("call"), "type": "function",
+			"function": object{"name": c.tool, "arguments": text(c.input)}})
 	}
 	return calls
 }
 
 func chatUsage(t tokens) object {
-	return object{"prompt_tokens": t.input, "completion_tokens": t.output + t.reasoning, "total_tokens": t.input + t.output + t.reasoning,
+	return object{"prompt_tokens": t.input, "completion_tokens": t.output + t.reasoning,
+		"total_tokens":          t.input + t.output + t.reasoning,
 		"prompt_tokens_details": object{"cached_tokens": t.cached}, "completion_tokens_details": object{"reasoning_tokens": t.reasoning}}
 }
 
@@ -258,13 +276,15 @@ func chatWhole(m *model, r reply, k int, t tokens, name string) object {
 	if calls := chatCalls(m, r); calls != nil {
 		message["tool_calls"] = calls
 	}
-	return object{"id": fmt.Sprintf("chatcmpl-%d", k), "object": "chat.completion", "created": 1790000000, "model": name, "usage": chatUsage(t),
+	return object{"id": fmt.Sprintf("chatcmpl-%d", k), "object": "chat.completion",
+		"created": 1790000000, "model": name, "usage": chatUsage(t),
 		"choices": []any{object{"index": 0, "finish_reason": chatFinish(r), "message": message}}}
 }
 
 func chatParts(m *model, r reply, k int, t tokens, name string) (out []object) {
 	chunk := func(choices ...any) object {
-		return object{"id": fmt.Sprintf("chatcmpl-%d", k), "object": "chat.completion.chunk", "created": 1790000000, "model": name, "choices": choices}
+		return object{"id": fmt.Sprintf("chatcmpl-%d", k), "object": "chat.completion.chunk",
+			"created": 1790000000, "model": name, "choices": choices}
 	}
 	delta := func(d object, finish any) {
 		out = append(out, chunk(object{"index": 0, "delta": d, "finish_reason": finish}))
@@ -296,7 +316,8 @@ func geminiWhole(m *model, r reply, k int, t tokens, name string) object {
 	for _, c := range r.calls {
 		parts = append(parts, object{"functionCall": object{"name": c.tool, "args": c.input}, "thoughtSignature": "c2ln"})
 	}
-	return object{"candidates": []any{object{"content": object{"role": "model", "parts": parts}, "finishReason": "STOP", "index": 0}},
+	return object{"candidates": []any{object{"content": object{"role": "model", "parts": parts},
+		"finishReason": "STOP", "index": 0}},
 		"usageMetadata": object{"promptTokenCount": t.input, "candidatesTokenCount": t.output, "totalTokenCount": t.input + t.output + t.reasoning, "cachedContentTokenCount": t.cached, "thoughtsTokenCount": t.reasoning},
 		"modelVersion":  name, "responseId": fmt.Sprintf("resp-%d", k)}
 }

@@ -182,7 +182,8 @@ func Load(file string, o Options) (*Cassette, error) {
 				}
 			}
 		}
-		if call == nil || call.Request.Method == "" || call.Answer.Status == 0 && call.Answer.Error == "" && call.Answer.Cut == "" {
+		if call == nil || call.Request.Method == "" ||
+			call.Answer.Status == 0 && call.Answer.Error == "" && call.Answer.Cut == "" {
 			return nil, fmt.Errorf("cassette: %s: call %d has no method, or neither status, error nor cut", file, i+1)
 		}
 	}
@@ -272,7 +273,8 @@ func (t transport) CloseIdleConnections() {
 
 // Middleware answers a request as recorded, or sends it on to next and records the answer. It has
 // the type option.Middleware of the Go SDKs of OpenAI and Anthropic.
-func (c *Cassette) Middleware(r *http.Request, next func(*http.Request) (*http.Response, error)) (*http.Response, error) {
+func (c *Cassette) Middleware(r *http.Request,
+	next func(*http.Request) (*http.Response, error)) (*http.Response, error) {
 	asked := Request{Method: cmp.Or(r.Method, http.MethodGet), URL: r.URL.RequestURI()}
 	sent := r
 	if r.Body != nil && r.Body != http.NoBody {
@@ -303,7 +305,10 @@ func (c *Cassette) Middleware(r *http.Request, next func(*http.Request) (*http.R
 	if resp.Request == sent {
 		resp.Request = r
 	}
-	whole := &recording{from: resp.Body, c: c, call: call, ctx: r.Context(), answer: Answer{Status: resp.StatusCode}, encoding: resp.Header.Get("Content-Encoding")}
+	whole := &recording{
+		from: resp.Body, c: c, call: call, ctx: r.Context(),
+		answer: Answer{Status: resp.StatusCode}, encoding: resp.Header.Get("Content-Encoding"),
+	}
 	for _, name := range kept {
 		if value := resp.Header.Get(name); value != "" {
 			if whole.answer.Header == nil {
@@ -372,7 +377,8 @@ func (r *recording) Close() error {
 }
 
 // kept are the headers of an answer that are recorded.
-var kept = []string{"Content-Type", "Request-Id", "X-Request-Id", "X-Should-Retry", "X-Amzn-Requestid", "X-Amzn-Errortype"}
+var kept = []string{"Content-Type", "Request-Id", "X-Request-Id",
+	"X-Should-Retry", "X-Amzn-Requestid", "X-Amzn-Errortype"}
 
 // end records the answer, once.
 func (r *recording) end(cut string, err error) {
@@ -487,7 +493,8 @@ type maskable struct {
 
 // texts gives the texts of bodies other pieces.
 func (m *maskable) texts(pieces func(text, contentType string) []string) {
-	for b, contentType := range map[*Body]string{&m.Call.Request.Body: "", &m.Call.Answer.Body: m.Call.Answer.Header["Content-Type"]} {
+	for b, contentType := range map[*Body]string{&m.Call.Request.Body: "",
+		&m.Call.Answer.Body: m.Call.Answer.Header["Content-Type"]} {
 		if b.Text != nil {
 			b.Text = pieces(strings.Join(b.Text, ""), contentType)
 		}
@@ -501,7 +508,9 @@ func (m *maskable) mask(p *agentevents.Policy) error {
 	}
 	whole := agentevents.Event{
 		RunID: "r", ID: "e", AgentID: "a", Time: time.UnixMilli(0),
-		Payload: &agentevents.ToolReturned{CallID: "c", ToolID: "t", Status: agentevents.ToolStatusOK, OneEvent: true, Result: text},
+		Payload: &agentevents.ToolReturned{
+			CallID: "c", ToolID: "t", Status: agentevents.ToolStatusOK, OneEvent: true, Result: text,
+		},
 	}
 	for ev, err := range p.Redact(func(yield func(agentevents.Event, error) bool) { yield(whole, nil) }) {
 		if err != nil {

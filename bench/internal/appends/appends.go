@@ -76,7 +76,8 @@ func Ours(folder string, o logfile.Options) func(*measure.Cell) (Append, error) 
 }
 
 // path is the statuses of load T: once round the lifecycle.
-var path = []ae.AgentStatus{ae.StatusToolCall, ae.StatusToolResult, ae.StatusResponse, ae.StatusReflect, ae.StatusThinking, ae.StatusToolCall}
+var path = []ae.AgentStatus{ae.StatusToolCall, ae.StatusToolResult,
+	ae.StatusResponse, ae.StatusReflect, ae.StatusThinking, ae.StatusToolCall}
 
 // Emit emits load T to a sink, each goroutine in a run of its own.
 func Emit(sink ae.Sink) (Append, error) {

@@ -32,7 +32,8 @@ func Session() *session.Program {
 // split returns the lines of a document: the document without its messages, and each message.
 func split(text string) ([]session.Part, error) {
 	if jsonwire.Valid(text) != nil {
-		return nil, errors.New("the document is cut, or no JSON: cline writes it anew at each step, so wait and read it again")
+		return nil,
+			errors.New("the document is cut, or no JSON: cline writes it anew at each step, so wait and read it again")
 	}
 	o := session.ParseObject(text)
 	id := o.Str("sessionId")
@@ -145,13 +146,16 @@ func (a *agent) start(id, providerID, model, prompt string, inputs agentevents.J
 // usageOf returns tokens with the library's meaning: the input of cline holds the cached tokens.
 func usageOf(o *session.Object) agentevents.Usage {
 	read, written := o.Count("cacheReadTokens"), o.Count("cacheWriteTokens")
-	return session.UsageOf(o.Count("inputTokens").V-read.V-written.V, o.Count("outputTokens").V, read, written, agentevents.Opt[int64]{})
+	return session.UsageOf(o.Count("inputTokens").V-read.V-written.V,
+		o.Count("outputTokens").V, read, written, agentevents.Opt[int64]{})
 }
 
 // back records the return of a call. Its result has an item for each command or file, which tells
 // whether it failed.
 func (a *agent) back(id, tool, result string, failed bool, took agentevents.Opt[time.Duration], failure string) {
-	p := &agentevents.ToolReturned{CallID: id, ToolID: tool, Status: agentevents.ToolStatusOK, Result: agentevents.JSON(result), Duration: took}
+	p := &agentevents.ToolReturned{
+		CallID: id, ToolID: tool, Status: agentevents.ToolStatusOK, Result: agentevents.JSON(result), Duration: took,
+	}
 	var exit agentevents.Opt[int64]
 	for item := range jsonwire.Elements(result) {
 		o := session.ParseObject(item)
@@ -236,7 +240,8 @@ func (c *messages) head(l *session.Line) {
 	}
 	c.r.SetVersion(c.line.Object("origin").Str("version"))
 	prompt := cmp.Or(first.Raw("prompt"), c.about.Raw("prompt"))
-	c.start(id, id, cmp.Or(first.Str("model"), c.about.Str("model")), strings.Clone(prompt), c.about.Pick("cwd", "source", "provider", "interactive"))
+	c.start(id, id, cmp.Or(first.Str("model"), c.about.Str("model")), strings.Clone(prompt),
+		c.about.Pick("cwd", "source", "provider", "interactive"))
 	if c.line.Str("role") == "" {
 		c.line.Skip("version", "updated_at", "agent", "sessionId", "origin", "system_prompt")
 		c.r.Rest("session", "", &c.line)
@@ -328,7 +333,9 @@ func (c *messages) assistant() {
 			b.SkipAll()
 		case "tool_use":
 			c.final = false
-			c.r.Call(c.Agent, &agentevents.ToolCalled{CallID: b.Str("id"), ToolID: b.Str("name"), Arguments: agentevents.JSON(b.Raw("input"))}, 0)
+			c.r.Call(c.Agent, &agentevents.ToolCalled{
+				CallID: b.Str("id"), ToolID: b.Str("name"), Arguments: agentevents.JSON(b.Raw("input")),
+			}, 0)
 		default:
 			c.r.Unread("message/assistant/"+kind, "")
 			b.SkipAll()

@@ -129,7 +129,8 @@ func (c *stream) Line(l *session.Line) {
 func (c *stream) usage() {
 	c.again()
 	c.Answer(&agentevents.ModelReturned{ModelCallID: c.r.LineID(), Usage: agentevents.Some(usageOf(&c.event))})
-	c.event.Skip("cost", "totalInputTokens", "totalOutputTokens", "totalCacheReadTokens", "totalCacheWriteTokens", "totalCost")
+	c.event.Skip("cost", "totalInputTokens", "totalOutputTokens",
+		"totalCacheReadTokens", "totalCacheWriteTokens", "totalCost")
 }
 
 // again begins a turn in a process that goes on after the end of one.
@@ -170,13 +171,16 @@ func (c *stream) reasoned() {
 
 func (c *stream) toolStarted() {
 	c.again()
-	c.r.Call(c.Agent, &agentevents.ToolCalled{CallID: c.event.Str("toolCallId"), ToolID: c.event.Str("toolName"), Arguments: agentevents.JSON(c.event.Raw("input"))}, 0)
+	c.r.Call(c.Agent, &agentevents.ToolCalled{
+		CallID: c.event.Str("toolCallId"), ToolID: c.event.Str("toolName"), Arguments: agentevents.JSON(c.event.Raw("input")),
+	}, 0)
 }
 
 func (c *stream) toolEnded() {
 	c.event.Skip("contentType", "input")
 	failure := cmp.Or(c.event.Str("error"), c.event.Object("error").Str("message"))
-	c.back(c.event.Str("toolCallId"), c.event.Str("toolName"), c.event.Raw("output"), c.event.Raw("error") != "", c.event.Millis("durationMs"), failure)
+	c.back(c.event.Str("toolCallId"), c.event.Str("toolName"), c.event.Raw("output"),
+		c.event.Raw("error") != "", c.event.Millis("durationMs"), failure)
 }
 
 func (c *stream) iterationEnded() {

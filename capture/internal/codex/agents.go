@@ -66,7 +66,8 @@ func (c *rollout) activityEvent(t *thread) {
 // spawnEnd and waitEnd read events of older versions.
 func (c *rollout) spawnEnd(t *thread) {
 	c.spawn(c.p.Str("new_thread_id"), spawn{
-		by: t, call: strings.Clone(c.p.Str("call_id")), name: strings.Clone(c.p.Str("new_agent_nickname")), prompt: strings.Clone(c.p.Raw("prompt")),
+		by: t, call: strings.Clone(c.p.Str("call_id")),
+		name: strings.Clone(c.p.Str("new_agent_nickname")), prompt: strings.Clone(c.p.Raw("prompt")),
 	})
 	c.p.SkipAll()
 }
@@ -110,7 +111,8 @@ func (c *rollout) spawn(id string, s spawn) {
 	if c.r.Has(id) {
 		return
 	}
-	c.r.Note("the file of the sub-agent %s is not here (rollout-*-%s.jsonl): its calls and tokens are missing; put it beside the session's file", cmp.Or(s.name, id), id)
+	c.r.Note("the file of the sub-agent %s is not here (rollout-*-%s.jsonl): "+
+		"its calls and tokens are missing; put it beside the session's file", cmp.Or(s.name, id), id)
 	s.ghost = c.r.NewAgent(c.mainID(), s.by.agent, s.name, id)
 	c.spawned[id] = &s
 	c.r.Start(s.ghost, s.call, &agentevents.AgentStarted{

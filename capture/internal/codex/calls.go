@@ -55,7 +55,9 @@ func (c *rollout) image(t *thread) {
 
 // commandEnd notes how a command or a patch of older versions went.
 func (c *rollout) commandEnd(t *thread) {
-	n := &info{status: strings.Clone(c.p.Str("status")), exit: c.p.Int("exit_code"), duration: duration(c.p.Object("duration"))}
+	n := &info{
+		status: strings.Clone(c.p.Str("status")), exit: c.p.Int("exit_code"), duration: duration(c.p.Object("duration")),
+	}
 	if c.p.Raw("success") == "false" {
 		n.status = "failed"
 	}
@@ -72,7 +74,8 @@ func (c *rollout) commandEnd(t *thread) {
 // mcpEnd notes how a call of an MCP server went: {"Ok": {"isError": true}} or {"Err": "…"}.
 func (c *rollout) mcpEnd(t *thread) {
 	n := &info{duration: duration(c.p.Object("duration"))}
-	if result := c.p.Object("result"); result.Raw("Err") != "" || result.Object("Ok").Flag("isError") || result.Object("Ok").Flag("is_error") {
+	result := c.p.Object("result")
+	if result.Raw("Err") != "" || result.Object("Ok").Flag("isError") || result.Object("Ok").Flag("is_error") {
 		n.status = "failed"
 	}
 	id := c.p.Str("call_id")
@@ -136,7 +139,8 @@ func statusOf(word string) agentevents.ToolStatus {
 func (c *rollout) back(t *thread, p *agentevents.ToolReturned) {
 	delete(t.calls, p.CallID)
 	if p.Status != agentevents.ToolStatusOK && !p.Error.OK {
-		p.Error = agentevents.Some(agentevents.ErrorInfo{Code: string(p.Status), Message: "the call ended with status " + string(p.Status)})
+		p.Error = agentevents.Some(agentevents.ErrorInfo{Code: string(p.Status),
+			Message: "the call ended with status " + string(p.Status)})
 	}
 	c.r.Return(t.agent, p, 0)
 }
@@ -175,7 +179,8 @@ func (c *rollout) output(t *thread) {
 }
 
 // commands are the tools that run commands.
-var commands = map[string]bool{"exec_command": true, "write_stdin": true, "shell": true, "shell_command": true, "container.exec": true}
+var commands = map[string]bool{"exec_command": true, "write_stdin": true,
+	"shell": true, "shell_command": true, "container.exec": true}
 
 // A verdict is how a call went.
 type verdict struct {
@@ -228,12 +233,16 @@ func (v *verdict) take(i *info) {
 
 // The forms of texts of returns. A return has a text and not a status.
 var (
-	process = regexp.MustCompile(`^(?:Command|Chunk ID|Wall time|Exit code|Process exited|Process running|Total output lines)[: ]`)
+	process = regexp.MustCompile(`^(?:Command|Chunk ID|Wall time|` +
+		`Exit code|Process exited|Process running|Total output lines)[: ]`)
 	exited  = regexp.MustCompile(`(?m)^(?:Process exited with code|Exit code:) (-?\d+)`)
 	running = regexp.MustCompile(`(?m)^Process running with session ID `)
 	aborted = regexp.MustCompile(`^aborted(?: by user)?`)
-	refused = regexp.MustCompile(`(?i)^(?:approval policy is \w+; reject|exec command rejected|patch rejected|command rejected|[^\n]{0,60}rejected by (?:the )?user|user (?:denied|rejected))`)
-	failed  = regexp.MustCompile(`^(?:failed to parse function arguments|unsupported (?:custom tool )?call|apply_patch verification failed|unable to |failed in sandbox|(?:execution|collab|tool|err)[^\n]{0,40} error:|[a-z_]+(?: [a-z]+)? failed:|Error: )`)
+	refused = regexp.MustCompile(`(?i)^(?:approval policy is \w+; reject|exec command rejected|` +
+		`patch rejected|command rejected|[^\n]{0,60}rejected by (?:the )?user|user (?:denied|rejected))`)
+	failed = regexp.MustCompile(`^(?:failed to parse function arguments|unsupported (?:custom tool )?call|` +
+		`apply_patch verification failed|unable to |failed in sandbox|` +
+		`(?:execution|collab|tool|err)[^\n]{0,40} error:|[a-z_]+(?: [a-z]+)? failed:|Error: )`)
 )
 
 // judge reads the text of a return.
@@ -351,12 +360,15 @@ func (c *rollout) enrich(t *thread, i *session.Object) {
 		t.calls[strings.Clone(id)] = n
 		return
 	}
-	p := &agentevents.ToolReturned{CallID: id, Status: statusOf(n.status), Result: agentevents.JSON(output), Duration: n.duration}
+	p := &agentevents.ToolReturned{
+		CallID: id, Status: statusOf(n.status), Result: agentevents.JSON(output), Duration: n.duration,
+	}
 	v := verdict{exit: n.exit, status: p.Status}
 	switch {
 	case n.exit.OK && n.exit.V == killed:
 		p.Status = agentevents.ToolStatusInterrupted
-		p.Error = agentevents.Some(agentevents.ErrorInfo{Code: "interrupted", Message: "the program ended while the command was running"})
+		p.Error = agentevents.Some(agentevents.ErrorInfo{Code: "interrupted",
+			Message: "the program ended while the command was running"})
 	case p.Status != agentevents.ToolStatusOK:
 		p.Error = agentevents.Some(agentevents.ErrorInfo{Code: v.code(), Message: jsonwire.Text(output)})
 	}

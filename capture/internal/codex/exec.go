@@ -172,7 +172,8 @@ func (e *exec) cutTurn() {
 		return
 	}
 	e.turn.end = cut
-	e.turn.err = agentevents.Some(agentevents.ErrorInfo{Code: "interrupted", Message: "the stream ends within the turn: the program was stopped, or is still at work"})
+	e.turn.err = agentevents.Some(agentevents.ErrorInfo{Code: "interrupted",
+		Message: "the stream ends within the turn: the program was stopped, or is still at work"})
 	e.r.Interrupt(e.agent, agentevents.ToolStatusInterrupted, "the program ended before the call returned", true)
 	e.endTurn(agentevents.MarkSynthetic)
 }
@@ -254,7 +255,8 @@ func (e *exec) tellPending() {
 	}
 	e.r.At(l, func() {
 		e.r.Emit(e.agent, &agentevents.AgentErrored{
-			ErrorType: "error", Message: errorText(jsonwire.Text(jsonwire.Member(l.Text, "message"))), Severity: agentevents.SeverityWarning,
+			ErrorType: "error", Message: errorText(jsonwire.Text(jsonwire.Member(l.Text, "message"))),
+			Severity: agentevents.SeverityWarning,
 		}, 0)
 	})
 }
@@ -297,7 +299,8 @@ func (e *exec) said(i *session.Object, state string) {
 	e.answers()
 	e.r.Emit(e.agent, &agentevents.TextCompleted{BlockID: id, Text: text}, 0)
 	e.r.Emit(e.agent, &agentevents.MessageCreated{Message: agentevents.ConversationMessage{
-		MessageID: id, From: e.agent.ID, To: "user", Role: "agent", Content: agentevents.JSON(jsonwire.Quote(text)), TS: e.r.Here().At.UnixMilli(),
+		MessageID: id, From: e.agent.ID, To: "user", Role: "agent",
+		Content: agentevents.JSON(jsonwire.Quote(text)), TS: e.r.Here().At.UnixMilli(),
 	}}, 0)
 }
 
@@ -305,13 +308,16 @@ func (e *exec) reasoned(i *session.Object, state string) {
 	id, text := e.id(i), i.Str("text")
 	if state == "completed" {
 		e.answers()
-		e.r.Emit(e.agent, &agentevents.AgentReasoned{BlockID: id, Reasoning: text, Verbosity: agentevents.VerbositySummary}, 0)
+		e.r.Emit(e.agent, &agentevents.AgentReasoned{
+			BlockID: id, Reasoning: text, Verbosity: agentevents.VerbositySummary,
+		}, 0)
 	}
 }
 
 // call opens the call of an item that has begun, or has completed without a beginning. It reports
 // whether the item is complete.
-func (e *exec) call(i *session.Object, state, tool string, args agentevents.JSON, transport agentevents.Transport) (id string, done bool) {
+func (e *exec) call(i *session.Object, state, tool string,
+	args agentevents.JSON, transport agentevents.Transport) (id string, done bool) {
 	id = e.id(i)
 	i.Skip("id", "status")
 	done = state == "completed"
@@ -327,7 +333,8 @@ func (e *exec) back(id, status, message string, exit agentevents.Opt[int64], res
 	v := verdict{status: statusOf(status), exit: exit}
 	p := &agentevents.ToolReturned{CallID: id, Status: v.status, Result: result}
 	if v.status != agentevents.ToolStatusOK {
-		p.Error = agentevents.Some(agentevents.ErrorInfo{Code: v.code(), Message: cmp.Or(v.message(message), "the call ended with status "+status)})
+		p.Error = agentevents.Some(agentevents.ErrorInfo{Code: v.code(),
+			Message: cmp.Or(v.message(message), "the call ended with status "+status)})
 	}
 	e.returned = true
 	e.r.Return(e.agent, p, 0)
@@ -341,7 +348,8 @@ func (e *exec) command(i *session.Object, state string) {
 	case status == "completed" && !exit.OK: // the end of the turn closed it
 		e.r.Return(e.agent, &agentevents.ToolReturned{
 			CallID: id, Status: agentevents.ToolStatusInterrupted, Result: agentevents.JSON(output),
-			Error: agentevents.Some(agentevents.ErrorInfo{Code: "interrupted", Message: "the turn ended while the command was running"}),
+			Error: agentevents.Some(agentevents.ErrorInfo{Code: "interrupted",
+				Message: "the turn ended while the command was running"}),
 		}, 0)
 	default:
 		e.back(id, status, jsonwire.Text(output), exit, agentevents.JSON(output))
@@ -385,7 +393,9 @@ func (e *exec) collab(i *session.Object, state string) {
 			if thread = strings.Clone(jsonwire.Text(thread)); e.subs[thread] == nil {
 				a := e.r.NewAgent(e.agent.ID, e.agent, "", thread)
 				e.subs[thread] = a
-				e.r.Start(a, id, &agentevents.AgentStarted{ProviderSessionID: thread, Prompt: prompt, Task: jsonwire.Text(string(prompt))})
+				e.r.Start(a, id, &agentevents.AgentStarted{
+					ProviderSessionID: thread, Prompt: prompt, Task: jsonwire.Text(string(prompt)),
+				})
 			}
 		}
 	}
@@ -405,9 +415,14 @@ func subEnd(state, message string) *agentevents.AgentEnded {
 	case "completed":
 		return &agentevents.AgentEnded{Outcome: agentevents.OutcomeConverged, Result: message}
 	case "errored", "failed":
-		return &agentevents.AgentEnded{Outcome: agentevents.OutcomeAborted, Error: agentevents.Some(agentevents.ErrorInfo{Code: "error", Message: message})}
+		return &agentevents.AgentEnded{Outcome: agentevents.OutcomeAborted,
+			Error: agentevents.Some(agentevents.ErrorInfo{Code: "error", Message: message})}
 	case "interrupted", "shutdown", "not_found":
-		return &agentevents.AgentEnded{Outcome: agentevents.OutcomeAborted, Error: agentevents.Some(agentevents.ErrorInfo{Code: "interrupted", Message: cmp.Or(message, "the sub-agent was stopped: "+state)})}
+		return &agentevents.AgentEnded{
+			Outcome: agentevents.OutcomeAborted,
+			Error: agentevents.Some(agentevents.ErrorInfo{Code: "interrupted",
+				Message: cmp.Or(message, "the sub-agent was stopped: "+state)}),
+		}
 	}
 	return nil
 }
@@ -423,7 +438,8 @@ func (e *exec) todo(i *session.Object, _ string) {
 	p := &agentevents.PlanProposed{}
 	for step := range jsonwire.Elements(raw) {
 		p.Steps = append(p.Steps, agentevents.PlanStep{
-			StepID: string(jsonwire.AppendInt(nil, int64(len(p.Steps)+1))), Description: jsonwire.Text(jsonwire.Member(step, "text")),
+			StepID:      string(jsonwire.AppendInt(nil, int64(len(p.Steps)+1))),
+			Description: jsonwire.Text(jsonwire.Member(step, "text")),
 		})
 	}
 	e.r.Emit(e.agent, p, 0)
@@ -431,7 +447,9 @@ func (e *exec) todo(i *session.Object, _ string) {
 
 func (e *exec) warned(i *session.Object, _ string) {
 	i.Skip("id")
-	e.r.Emit(e.agent, &agentevents.AgentErrored{ErrorType: "error", Message: i.Str("message"), Severity: agentevents.SeverityWarning}, 0)
+	e.r.Emit(e.agent, &agentevents.AgentErrored{
+		ErrorType: "error", Message: i.Str("message"), Severity: agentevents.SeverityWarning,
+	}, 0)
 }
 
 // End ends the run.

@@ -59,7 +59,8 @@ func (c *rollout) taskStarted(t *thread) {
 	}
 	t.tasked = true
 	c.beginTurn(t)
-	c.p.Skip("turn_id", "turn_attribution", "root_turn_id", "parent_turn_id", "started_at", "model_context_window", "collaboration_mode_kind")
+	c.p.Skip("turn_id", "turn_attribution", "root_turn_id", "parent_turn_id",
+		"started_at", "model_context_window", "collaboration_mode_kind")
 }
 
 func (c *rollout) beginTurn(t *thread) {
@@ -72,7 +73,9 @@ func (c *rollout) beginTurn(t *thread) {
 
 // endTurn ends the turn of a thread.
 func (c *rollout) endTurn(t *thread, took agentevents.Opt[time.Duration], marks agentevents.Marks) {
-	c.r.Emit(t.agent, &agentevents.TurnEnded{Turn: agentevents.Some(t.turn.number), Duration: took, Error: t.turn.err}, marks)
+	c.r.Emit(t.agent, &agentevents.TurnEnded{
+		Turn: agentevents.Some(t.turn.number), Duration: took, Error: t.turn.err,
+	}, marks)
 	t.last, t.turn = *t.turn, nil
 }
 
@@ -85,7 +88,8 @@ func (c *rollout) taskComplete(t *thread) {
 	t.turn.end = completed
 	t.turn.words = strings.Clone(c.p.Str("last_agent_message"))
 	if e := c.p.Object("error"); e.Text != "" {
-		t.turn.err = agentevents.Some(agentevents.ErrorInfo{Code: cmp.Or(errorCode(e), "error"), Message: errorText(e.Str("message"))})
+		t.turn.err = agentevents.Some(agentevents.ErrorInfo{Code: cmp.Or(errorCode(e), "error"),
+			Message: errorText(e.Str("message"))})
 	} else if t.turn.words != "" {
 		t.turn.err = agentevents.Opt[agentevents.ErrorInfo]{} // an error before the last message was overcome
 	}
@@ -120,7 +124,9 @@ func (c *rollout) turnAborted(t *thread) {
 	if t.turn == nil {
 		return
 	}
-	t.turn.end, t.turn.err = stopped, agentevents.Some(agentevents.ErrorInfo{Code: "cancelled", Message: "the turn was stopped: " + strings.Clone(reason)})
+	t.turn.end = stopped
+	t.turn.err = agentevents.Some(agentevents.ErrorInfo{Code: "cancelled",
+		Message: "the turn was stopped: " + strings.Clone(reason)})
 	if !stops[reason] {
 		t.turn.end, t.turn.err.V.Code = completed, strings.Clone(reason)
 	}
@@ -201,7 +207,8 @@ func (c *rollout) ask(t *thread, id, text string) {
 
 // told records a text that the program itself wrote for the model.
 func (c *rollout) told(t *thread, id, role, text string) {
-	c.send(t, "orchestrator", agentevents.ConversationMessage{MessageID: id, From: session.System, To: t.agent.ID, Role: role}, text)
+	c.send(t, "orchestrator",
+		agentevents.ConversationMessage{MessageID: id, From: session.System, To: t.agent.ID, Role: role}, text)
 }
 
 func (c *rollout) send(t *thread, actor string, m agentevents.ConversationMessage, text string) {
@@ -238,7 +245,8 @@ func textOf(raw string) string {
 
 // harness are the beginnings of texts that the program, and no person, writes in the name of the
 // user.
-var harness = append([]string{"<turn_aborted>", "<subagent_notification>", "<user_shell_command>", "<goal_context>"}, surroundings...)
+var harness = append([]string{"<turn_aborted>", "<subagent_notification>",
+	"<user_shell_command>", "<goal_context>"}, surroundings...)
 
 // surroundings are the beginnings of texts that repeat the state of the machine and of the program.
 var surroundings = []string{
@@ -293,7 +301,9 @@ func (c *rollout) agentMessage(t *thread) {
 	if strings.TrimSpace(text) == "" {
 		return
 	}
-	c.send(t, "", agentevents.ConversationMessage{MessageID: id, From: c.named(author, t), To: c.named(to, t), Role: "agent"}, text)
+	c.send(t, "", agentevents.ConversationMessage{
+		MessageID: id, From: c.named(author, t), To: c.named(to, t), Role: "agent",
+	}, text)
 }
 
 // named returns the id of the agent that others call by a path, or the path.
@@ -318,7 +328,9 @@ func (c *rollout) failed(t *thread) {
 
 func (c *rollout) warned(t *thread) {
 	c.p.Skip("codex_error_info", "additional_details")
-	c.r.Emit(t.agent, &agentevents.AgentErrored{ErrorType: "warning", Message: errorText(c.p.Str("message")), Severity: agentevents.SeverityWarning}, 0)
+	c.r.Emit(t.agent, &agentevents.AgentErrored{
+		ErrorType: "warning", Message: errorText(c.p.Str("message")), Severity: agentevents.SeverityWarning,
+	}, 0)
 }
 
 // rolledBack reads that the user took back the last turns. Their events are retracted; the

@@ -109,7 +109,9 @@ type info struct {
 }
 
 func newRollout(r *session.Recorder) session.Reader {
-	return &rollout{r: r, kinds: kinds(), threads: map[string]*thread{}, files: map[int]*thread{}, spawned: map[string]*spawn{}}
+	return &rollout{
+		r: r, kinds: kinds(), threads: map[string]*thread{}, files: map[int]*thread{}, spawned: map[string]*spawn{},
+	}
 }
 
 // kinds are the kinds of lines: the type, and the type of the payload where there is one.
@@ -188,7 +190,8 @@ func (c *rollout) doubles(kind string) bool {
 }
 
 // doubleKinds are the kinds of lines of older versions that repeat a part of an answer.
-var doubleKinds = map[string]bool{"event_msg/agent_message": true, "event_msg/agent_reasoning": true, "event_msg/agent_reasoning_raw_content": true, "event_msg/web_search_end": true}
+var doubleKinds = map[string]bool{"event_msg/agent_message": true, "event_msg/agent_reasoning": true,
+	"event_msg/agent_reasoning_raw_content": true, "event_msg/web_search_end": true}
 
 // answered records the call of the model whose parts are held, and then the parts. Without a
 // usage its tokens are not known, or come later.
@@ -369,7 +372,8 @@ func (c *rollout) foresee(t *thread, kind string) {
 		}
 	case "session_meta":
 		if t.inputs == "" {
-			t.inputs = agentevents.JSON(strings.Clone(string(c.p.Pick("cwd", "originator", "cli_version", "source", "model_provider", "forked_from_id", "git"))))
+			t.inputs = agentevents.JSON(strings.Clone(string(c.p.Pick("cwd", "originator",
+				"cli_version", "source", "model_provider", "forked_from_id", "git"))))
 		}
 	}
 }
@@ -399,9 +403,12 @@ func (c *rollout) start(t *thread) {
 	c.r.At(t.first, func() {
 		if !c.r.Started() {
 			c.r.Begin(t.root)
-			c.r.Emit(nil, &agentevents.RunStarted{Inputs: t.inputs, Agent: agentevents.Some(agentevents.AgentRef{AgentID: c.mainID()})}, 0)
+			c.r.Emit(nil, &agentevents.RunStarted{Inputs: t.inputs,
+				Agent: agentevents.Some(agentevents.AgentRef{AgentID: c.mainID()})}, 0)
 		}
-		p := &agentevents.AgentStarted{Name: t.name, Model: t.model, ProviderSessionID: t.id, Prompt: agentevents.JSON(t.prompt)}
+		p := &agentevents.AgentStarted{
+			Name: t.name, Model: t.model, ProviderSessionID: t.id, Prompt: agentevents.JSON(t.prompt),
+		}
 		if parent == nil {
 			t.agent = c.r.NewAgent(c.mainID(), nil, "", t.id)
 			c.r.Start(t.agent, "", p)
@@ -523,6 +530,7 @@ func (c *rollout) finish(t *thread) {
 func (c *rollout) cutTurn(t *thread) {
 	c.r.Interrupt(t.agent, agentevents.ToolStatusInterrupted, "the program ended before the call returned", true)
 	t.turn.end = cut
-	t.turn.err = agentevents.Some(agentevents.ErrorInfo{Code: "interrupted", Message: "the turn has no end: the program was killed, or is still at work"})
+	t.turn.err = agentevents.Some(agentevents.ErrorInfo{Code: "interrupted",
+		Message: "the turn has no end: the program was killed, or is still at work"})
 	c.endTurn(t, agentevents.Opt[time.Duration]{}, agentevents.MarkSynthetic)
 }

@@ -22,11 +22,13 @@ func tokensOf(o *session.Object) tokens {
 
 // usage returns the figures with the library's meaning.
 func (t tokens) usage() agentevents.Usage {
-	return session.UsageOf(t.input-t.cached-t.written, t.output, agentevents.Some(t.cached), agentevents.Some(t.written), agentevents.Some(t.reasoning))
+	return session.UsageOf(t.input-t.cached-t.written, t.output,
+		agentevents.Some(t.cached), agentevents.Some(t.written), agentevents.Some(t.reasoning))
 }
 
 func (t tokens) minus(u tokens) tokens {
-	return tokens{t.input - u.input, t.cached - u.cached, t.written - u.written, t.output - u.output, t.reasoning - u.reasoning}
+	return tokens{t.input - u.input, t.cached - u.cached,
+		t.written - u.written, t.output - u.output, t.reasoning - u.reasoning}
 }
 
 func (t tokens) below(u tokens) bool { return t.input < u.input || t.output < u.output }
@@ -77,7 +79,8 @@ func (c *rollout) modelCall(t *thread, used *usage) {
 	if used == nil {
 		t.without = p.ModelCallID
 		if t.broken && t.counter.records {
-			p.Error = agentevents.Some(agentevents.ErrorInfo{Code: "interrupted", Message: "the answer was broken off; its tokens are not known"})
+			p.Error = agentevents.Some(agentevents.ErrorInfo{Code: "interrupted",
+				Message: "the answer was broken off; its tokens are not known"})
 		}
 	}
 	t.broken = false

@@ -357,12 +357,14 @@ func (c *reader) answered(a *agent) {
 	c.rest(a)
 	for text := range jsonwire.Elements(c.data.Raw("toolRequests")) {
 		o := session.ParseObject(text)
-		a.requested = append(a.requested, request{strings.Clone(o.Str("toolCallId")), strings.Clone(o.Str("name")), strings.Clone(o.Raw("arguments"))})
+		a.requested = append(a.requested,
+			request{strings.Clone(o.Str("toolCallId")), strings.Clone(o.Str("name")), strings.Clone(o.Raw("arguments"))})
 		o.Skip("type", "intentionSummary", "toolTitle", "mcpServerName", "mcpToolName")
 		c.r.Rest("assistant.message", "/data/toolRequests/*", o)
 	}
 	a.final = len(a.requested) == 0
-	c.data.Skip("originatingMessageId", "interactionId", "turnId", "rte", "model", "reasoningOpaque", "encryptedContent", "outputTokens", "parentToolCallId")
+	c.data.Skip("originatingMessageId", "interactionId", "turnId", "rte", "model",
+		"reasoningOpaque", "encryptedContent", "outputTokens", "parentToolCallId")
 }
 
 func (c *reader) toolStarted(a *agent) {
@@ -379,7 +381,8 @@ func (c *reader) toolStarted(a *agent) {
 // rest opens the calls that the model asked for and that never began. They end with the turn.
 func (c *reader) rest(a *agent) {
 	for _, r := range a.requested {
-		c.r.Call(a.Agent, &agentevents.ToolCalled{CallID: r.id, ToolID: r.tool, Arguments: agentevents.JSON(r.args)}, agentevents.MarkSynthetic)
+		c.r.Call(a.Agent, &agentevents.ToolCalled{CallID: r.id, ToolID: r.tool, Arguments: agentevents.JSON(r.args)},
+			agentevents.MarkSynthetic)
 	}
 	a.requested = nil
 }
@@ -390,7 +393,9 @@ var refusals = []string{"denied", "rejected"}
 func (c *reader) toolEnded(a *agent) {
 	result, failure := c.data.Object("result"), c.data.Object("error")
 	exit := c.data.Object("shellExecution").Int("exitCode")
-	p := &agentevents.ToolReturned{CallID: c.data.Str("toolCallId"), ToolID: c.data.Str("toolName"), Result: agentevents.JSON(result.Raw("content"))}
+	p := &agentevents.ToolReturned{
+		CallID: c.data.Str("toolCallId"), ToolID: c.data.Str("toolName"), Result: agentevents.JSON(result.Raw("content")),
+	}
 	p.Status = agentevents.ToolStatusOK
 	success, message, code := c.data.Flag("success"), failure.Str("message"), failure.Str("code")
 	switch {
@@ -441,7 +446,10 @@ func (c *reader) failed(a *agent) {
 }
 
 func (c *reader) warned(a *agent) {
-	c.r.Emit(a.Agent, &agentevents.AgentErrored{ErrorType: cmp.Or(c.data.Str("warningType"), "warning"), Message: c.data.Str("message"), Severity: agentevents.SeverityWarning}, 0)
+	c.r.Emit(a.Agent, &agentevents.AgentErrored{
+		ErrorType: cmp.Or(c.data.Str("warningType"), "warning"),
+		Message:   c.data.Str("message"), Severity: agentevents.SeverityWarning,
+	}, 0)
 	c.data.Skip("url")
 }
 
@@ -484,7 +492,8 @@ func (c *reader) result(a *agent) {
 	}
 	c.line.Skip("usage")
 	if exit := c.line.Int("exitCode"); exit.V != 0 && a.InTurn() {
-		e := session.Failed(agentevents.ToolStatusError, exit, "the program ended with exit code "+string(jsonwire.AppendInt(nil, exit.V)))
+		e := session.Failed(agentevents.ToolStatusError, exit,
+			"the program ended with exit code "+string(jsonwire.AppendInt(nil, exit.V)))
 		a.Fails(e.V.Code, e.V.Message)
 		c.rest(a)
 		a.Complete(0)

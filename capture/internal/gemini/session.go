@@ -413,7 +413,8 @@ func (c *journal) answer(t *thread) {
 func usage(o *session.Object) agentevents.Usage {
 	cached, thoughts := o.Count("cached"), o.Count("thoughts")
 	o.Skip("total")
-	return session.UsageOf(o.Count("input").V+o.Count("tool").V-cached.V, o.Count("output").V+thoughts.V, cached, agentevents.Opt[int64]{}, thoughts)
+	return session.UsageOf(o.Count("input").V+o.Count("tool").V-cached.V,
+		o.Count("output").V+thoughts.V, cached, agentevents.Opt[int64]{}, thoughts)
 }
 
 // statuses are the words for how a call went. Calls at work have others.
@@ -427,7 +428,9 @@ func (c *journal) call(t *thread, o *session.Object) {
 	id, tool := strings.Clone(o.Str("id")), o.Str("name")
 	c.r.Call(t.Agent, &agentevents.ToolCalled{CallID: id, ToolID: tool, Arguments: agentevents.JSON(o.Raw("args"))}, 0)
 	result := output(o.Raw("result"))
-	b := back{p: &agentevents.ToolReturned{CallID: id, ToolID: strings.Clone(tool), Status: agentevents.ToolStatusInterrupted}}
+	b := back{
+		p: &agentevents.ToolReturned{CallID: id, ToolID: strings.Clone(tool), Status: agentevents.ToolStatusInterrupted},
+	}
 	b.at, _ = o.Time("timestamp")
 	if status, ok := statuses[o.Str("status")]; ok {
 		b.p.Status = status
@@ -439,7 +442,8 @@ func (c *journal) call(t *thread, o *session.Object) {
 		b.spawned = strings.Clone(agent)
 		c.spawn(t, b.spawned, o)
 	}
-	o.Skip("description", "displayName", "renderOutputAsMarkdown", "resultDisplay", "outputFile", "contentLength", "approvalMode")
+	o.Skip("description", "displayName", "renderOutputAsMarkdown",
+		"resultDisplay", "outputFile", "contentLength", "approvalMode")
 	c.r.Rest("gemini", "/toolCalls/*", o)
 	t.backs = append(t.backs, b)
 }
@@ -463,7 +467,8 @@ var (
 )
 
 // approved are the tools of the program that need an approval.
-var approved = map[string]bool{"run_shell_command": true, "write_file": true, "replace": true, "edit": true, "web_fetch": true}
+var approved = map[string]bool{"run_shell_command": true,
+	"write_file": true, "replace": true, "edit": true, "web_fetch": true}
 
 // judge decides how a call went by the text of its return.
 func (b *back) judge(tool, failure, output string) {
@@ -475,7 +480,8 @@ func (b *back) judge(tool, failure, output string) {
 		b.p.Status = agentevents.ToolStatusForbidden
 	case tool == "run_shell_command" && b.p.Status == agentevents.ToolStatusOK:
 		if exit := exited.FindStringSubmatch(output); exit != nil && exit[1] != "0" {
-			b.p.Status, b.p.Error.V.Code, b.p.Error.V.Message = agentevents.ToolStatusError, "exit_"+exit[1], strings.Clone(output)
+			b.p.Status, b.p.Error.V.Code = agentevents.ToolStatusError, "exit_"+exit[1]
+			b.p.Error.V.Message = strings.Clone(output)
 		}
 	}
 }
@@ -486,7 +492,8 @@ func (c *journal) spawn(t *thread, id string, o *session.Object) {
 	s := &spawn{
 		by: t, call: strings.Clone(o.Str("id")), prompt: strings.Clone(args.Raw("prompt")),
 		name:   strings.Clone(cmp.Or(display.Str("agentName"), args.Str("agent_name"), o.Str("name"))),
-		reason: strings.Clone(cmp.Or(display.Str("terminateReason"), display.Str("state"))), result: strings.Clone(display.Str("result")),
+		reason: strings.Clone(cmp.Or(display.Str("terminateReason"), display.Str("state"))),
+		result: strings.Clone(display.Str("result")),
 	}
 	if c.spawned[id] != nil {
 		return

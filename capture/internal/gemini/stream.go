@@ -154,7 +154,11 @@ func (s *stream) call() {
 // back reads the return of a call. Its output is the text for the screen, which may be empty.
 func (s *stream) back() {
 	failure := s.line.Object("error")
-	b := back{p: &agentevents.ToolReturned{CallID: s.line.Str("tool_id"), Status: agentevents.ToolStatusError, Result: agentevents.JSON(s.line.Raw("output"))}}
+	b := back{
+		p: &agentevents.ToolReturned{
+			CallID: s.line.Str("tool_id"), Status: agentevents.ToolStatusError, Result: agentevents.JSON(s.line.Raw("output")),
+		},
+	}
 	if status, ok := statuses[s.line.Str("status")]; ok {
 		b.p.Status = status
 	}
@@ -206,7 +210,8 @@ func (s *stream) result() {
 // stats reads the tokens of the process: the input includes cached tokens, and the reasoning is in the
 // total only.
 func (s *stream) stats(o *session.Object) {
-	input, output, total, cached := o.Count("input_tokens"), o.Count("output_tokens"), o.Count("total_tokens"), o.Count("cached")
+	input, output := o.Count("input_tokens"), o.Count("output_tokens")
+	total, cached := o.Count("total_tokens"), o.Count("cached")
 	o.Skip("input", "tool_calls", "models", "duration_ms")
 	s.r.Rest("result", "/stats", o)
 	if total.V == 0 {

@@ -130,7 +130,7 @@ type part struct {
 }
 
 func newReader(r *session.Recorder) session.Reader {
-	return &reader{r: r, threads: map[string]*thread{}, files: map[int]*thread{}, spawned: map[string]spawn{}, kinds: map[string]func(*reader, *thread){
+	kinds := map[string]func(*reader, *thread){
 		"session.created.1":      (*reader).created,
 		"session.updated.1":      (*reader).updated,
 		"session.deleted.1":      nothing,
@@ -144,7 +144,10 @@ func newReader(r *session.Recorder) session.Reader {
 		"tool_use":               (*reader).part,
 		"step_finish":            (*reader).part,
 		"error":                  (*reader).failed,
-	}}
+	}
+	return &reader{
+		r: r, threads: map[string]*thread{}, files: map[int]*thread{}, spawned: map[string]spawn{}, kinds: kinds,
+	}
 }
 
 func nothing(c *reader, _ *thread) { c.data.SkipAll() }
@@ -156,7 +159,8 @@ func (c *reader) Line(l *session.Line) {
 		if tableOf(&c.line) == "session" {
 			return // the journal has it
 		}
-		c.r.Fault("", "a row that is no event: the rows of other tables, and whole exports, are read from files alone, so write them to one and name it")
+		c.r.Fault("", "a row that is no event: the rows of other tables, "+
+			"and whole exports, are read from files alone, so write them to one and name it")
 		return
 	}
 	t := c.thread(l)
@@ -197,7 +201,9 @@ func (c *reader) thread(l *session.Line) *thread {
 	t := c.threads[id]
 	if t == nil {
 		id = strings.Clone(id)
-		t = &thread{Talk: session.Talk{R: c.r, Ends: true, First: l}, id: id, messages: map[string]*message{}, parts: map[string]*part{}}
+		t = &thread{
+			Talk: session.Talk{R: c.r, Ends: true, First: l}, id: id, messages: map[string]*message{}, parts: map[string]*part{},
+		}
 		c.threads[id] = t
 		c.order = append(c.order, t)
 		if kind := c.line.Str("type"); kind == "session.created.1" {
@@ -250,7 +256,8 @@ func (c *reader) prompt(t *thread) (text string) {
 	for _, text := range t.Held() {
 		c.open(&session.Line{Text: text})
 		p := c.data.Object("part")
-		if m := t.messages[p.Str("messageID")]; m != nil && m.role == "user" && !m.copied && p.Str("type") == "text" && !p.Flag("synthetic") {
+		m := t.messages[p.Str("messageID")]
+		if m != nil && m.role == "user" && !m.copied && p.Str("type") == "text" && !p.Flag("synthetic") {
 			return strings.Clone(p.Raw("text"))
 		}
 	}
@@ -369,7 +376,8 @@ func (c *reader) message(t *thread) {
 	times, failure := info.Object("time"), info.Object("error")
 	finish := info.Str("finish")
 	model := cmp.Or(info.Str("modelID"), info.Object("model").Str("modelID"))
-	info.Skip("role", "sessionID", "parentID", "providerID", "mode", "path", "cost", "tokens", "summary", "agent", "variant", "system", "tools", "structured", "format")
+	info.Skip("role", "sessionID", "parentID", "providerID", "mode", "path", "cost",
+		"tokens", "summary", "agent", "variant", "system", "tools", "structured", "format")
 	c.r.Rest("message.updated.1", "/data/info", info)
 	if m.copied || m.role != "assistant" {
 		return
@@ -568,7 +576,8 @@ func (c *reader) stepFinished(t *thread, m *message, part *part, p *session.Obje
 // usageOf returns tokens with the library's meaning: the output of opencode lacks the reasoning.
 func usageOf(o *session.Object) agentevents.Usage {
 	cache, reasoning := o.Object("cache"), o.Count("reasoning")
-	return session.UsageOf(o.Count("input").V, o.Count("output").V+reasoning.V, cache.Count("read"), cache.Count("write"), reasoning)
+	return session.UsageOf(o.Count("input").V, o.Count("output").V+reasoning.V,
+		cache.Count("read"), cache.Count("write"), reasoning)
 }
 
 // text reads a text of the answer, once it is complete. The beginning of a text is empty.
@@ -613,7 +622,8 @@ func (c *reader) retried(t *thread, _ *message, part *part, p *session.Object) {
 	p.Skip("attempt", "time")
 	if part.take() {
 		c.r.Emit(t.Agent, &agentevents.AgentErrored{
-			ErrorType: cmp.Or(failure.Str("name"), "error"), Message: failure.Object("data").Str("message"), Severity: agentevents.SeverityWarning,
+			ErrorType: cmp.Or(failure.Str("name"), "error"),
+			Message:   failure.Object("data").Str("message"), Severity: agentevents.SeverityWarning,
 		}, 0)
 	}
 }
@@ -649,7 +659,9 @@ func (c *reader) tool(t *thread, m *message, part *part, p *session.Object) {
 	if child := meta.Str("sessionId"); child != "" {
 		c.spawned[strings.Clone(child)] = spawn{t, part.call}
 	}
-	back := &agentevents.ToolReturned{CallID: part.call, Status: agentevents.ToolStatusOK, Result: agentevents.JSON(output)}
+	back := &agentevents.ToolReturned{
+		CallID: part.call, Status: agentevents.ToolStatusOK, Result: agentevents.JSON(output),
+	}
 	exit := meta.Int("exit")
 	switch {
 	case status == "running":
@@ -698,7 +710,8 @@ func (c *reader) rest(t *thread) {
 // verdict is how a call ended that opencode calls an error.
 func verdict(message string) agentevents.ToolStatus {
 	switch {
-	case strings.HasPrefix(message, "The user rejected permission"), strings.HasPrefix(message, "The user has specified a rule which prevents"):
+	case strings.HasPrefix(message, "The user rejected permission"),
+		strings.HasPrefix(message, "The user has specified a rule which prevents"):
 		return agentevents.ToolStatusForbidden
 	case message == "Tool execution aborted":
 		return agentevents.ToolStatusCancelled

@@ -158,7 +158,8 @@ func (s *store) of(id string) *rows {
 func (s *store) session(id string, o *session.Object) {
 	r := s.of(id)
 	r.parent, r.version = o.Str("parent_id"), o.Str("version")
-	info := object{"id": o.Raw("id"), "parentID": o.Raw("parent_id"), "directory": o.Raw("directory"), "title": o.Raw("title"), "version": o.Raw("version"), "agent": o.Raw("agent"), "model": decoded(o.Raw("model"))}
+	info := object{"id": o.Raw("id"), "parentID": o.Raw("parent_id"), "directory": o.Raw("directory"),
+		"title": o.Raw("title"), "version": o.Raw("version"), "agent": o.Raw("agent"), "model": decoded(o.Raw("model"))}
 	info["time"] = object{"created": o.Raw("time_created"), "updated": o.Raw("time_created")}.text()
 	r.session = info.text()
 	if revert := decoded(o.Raw("revert")); revert != "" {
@@ -169,7 +170,8 @@ func (s *store) session(id string, o *session.Object) {
 
 func (s *store) message(id string, o *session.Object) {
 	r := s.of(id)
-	r.messages = append(r.messages, row{o.Str("id"), o.Count("time_created").V, with(decoded(o.Raw("data")), "id", o.Raw("id"))})
+	r.messages = append(r.messages,
+		row{o.Str("id"), o.Count("time_created").V, with(decoded(o.Raw("data")), "id", o.Raw("id"))})
 }
 
 func (s *store) part(id string, o *session.Object) {
@@ -246,7 +248,8 @@ func (r *rows) journal() (lines []string) {
 	if r.session != "" {
 		lines = append(lines, r.change("session.created.1", object{"info": r.session}))
 	}
-	slices.SortStableFunc(r.messages, func(a, b row) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.id, b.id)) })
+	slices.SortStableFunc(r.messages,
+		func(a, b row) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.id, b.id)) })
 	for _, m := range r.messages {
 		lines = append(lines, r.change("message.updated.1", object{"info": begun(m.text)}))
 		parts := r.parts[m.id]

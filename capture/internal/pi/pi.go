@@ -296,7 +296,9 @@ func (p *reader) assistant(m *session.Object) {
 	m.Skip("api", "diagnostics")
 	stop, failure := m.Str("stopReason"), m.Str("errorMessage")
 	p.t.Model = cmp.Or(strings.Clone(m.Str("model")), p.t.Model)
-	call := &agentevents.ModelReturned{Provider: m.Str("provider"), ResponseID: m.Str("responseId"), FinishReasons: []string{cmp.Or(finishes[stop], stop)}}
+	call := &agentevents.ModelReturned{
+		Provider: m.Str("provider"), ResponseID: m.Str("responseId"), FinishReasons: []string{cmp.Or(finishes[stop], stop)},
+	}
 	broken := stop == "error" || stop == "aborted"
 	if usage, total := p.usage(m.Object("usage"), call); !broken || total > 0 {
 		call.Usage = usage
@@ -328,12 +330,14 @@ var finishes = map[string]string{"toolUse": "tool_calls", "": "unknown"}
 var modelErrors = map[string]string{"error": "error", "aborted": "cancelled"}
 
 // usage reads tokens: the input is without cached tokens, and the output with the reasoning.
-func (p *reader) usage(o *session.Object, call *agentevents.ModelReturned) (u agentevents.Opt[agentevents.Usage], total int64) {
+func (p *reader) usage(o *session.Object,
+	call *agentevents.ModelReturned) (u agentevents.Opt[agentevents.Usage], total int64) {
 	if o.Text == "" {
 		return u, 0
 	}
 	u.OK = true
-	u.V = session.UsageOf(o.Count("input").V, o.Count("output").V, o.Count("cacheRead"), o.Count("cacheWrite"), agentevents.Opt[int64]{})
+	u.V = session.UsageOf(o.Count("input").V, o.Count("output").V,
+		o.Count("cacheRead"), o.Count("cacheWrite"), agentevents.Opt[int64]{})
 	var s jsonwire.Scanner
 	if s.Reset(jsonwire.Member(cmp.Or(o.Raw("cost"), "{}"), "total")); s.Text() != "" {
 		if cost, err := s.Float(); err == nil && cost > 0 { // a model without a price costs 0
@@ -364,7 +368,9 @@ func (p *reader) parts(m *session.Object, failed bool) (calls bool) {
 		case "toolCall":
 			o.Skip("thoughtSignature")
 			calls = true
-			p.r.Call(p.t.Agent, &agentevents.ToolCalled{CallID: o.Str("id"), ToolID: o.Str("name"), Arguments: agentevents.JSON(o.Raw("arguments"))}, 0)
+			p.r.Call(p.t.Agent, &agentevents.ToolCalled{
+				CallID: o.Str("id"), ToolID: o.Str("name"), Arguments: agentevents.JSON(o.Raw("arguments")),
+			}, 0)
 		default:
 			p.r.Unread("message/assistant", "/message/content/*/"+name)
 			continue
@@ -399,7 +405,9 @@ var (
 )
 
 func (p *reader) back(id, tool, text string, failed bool) {
-	back := &agentevents.ToolReturned{CallID: id, ToolID: tool, Status: agentevents.ToolStatusOK, Result: agentevents.JSON(jsonwire.Quote(text))}
+	back := &agentevents.ToolReturned{
+		CallID: id, ToolID: tool, Status: agentevents.ToolStatusOK, Result: agentevents.JSON(jsonwire.Quote(text)),
+	}
 	if failed {
 		back.Status, back.Error.V.Message = agentevents.ToolStatusError, text
 		if exit := exited.FindStringSubmatch(text); exit != nil {
@@ -413,7 +421,8 @@ func (p *reader) back(id, tool, text string, failed bool) {
 }
 
 func (p *reader) compacted() {
-	p.r.Emit(p.t.Agent, &agentevents.ContextCompacted{TokensBefore: p.line.Count("tokensBefore"), Summary: p.line.Str("summary")}, 0)
+	p.r.Emit(p.t.Agent, &agentevents.ContextCompacted{TokensBefore: p.line.Count("tokensBefore"),
+		Summary: p.line.Str("summary")}, 0)
 	p.line.Skip("firstKeptEntryId", "details", "fromHook")
 }
 
@@ -422,7 +431,9 @@ func (p *reader) compactionEnds() {
 	p.line.Skip("aborted", "willRetry")
 	switch {
 	case result.Text != "":
-		p.r.Emit(p.t.Agent, &agentevents.ContextCompacted{TokensBefore: result.Count("tokensBefore"), Summary: result.Str("summary"), Trigger: reason}, 0)
+		p.r.Emit(p.t.Agent, &agentevents.ContextCompacted{
+			TokensBefore: result.Count("tokensBefore"), Summary: result.Str("summary"), Trigger: reason,
+		}, 0)
 		result.Skip("firstKeptEntryId", "details")
 		p.r.Rest("compaction_end", "/result", result)
 	case failure != "":

@@ -126,7 +126,10 @@ func (c *reader) thread(l *session.Line) *thread {
 	if t := c.files[l.File]; t != nil {
 		return t
 	}
-	t := &thread{Talk: session.Talk{R: c.r}, of: strings.Clone(c.line.Str("sessionId")), about: &session.Object{}, infos: map[string]info{}}
+	t := &thread{
+		Talk: session.Talk{R: c.r}, of: strings.Clone(c.line.Str("sessionId")),
+		about: &session.Object{}, infos: map[string]info{},
+	}
 	t.id = cmp.Or(l.Thread, t.of, mainAgent)
 	if l.Facts != nil {
 		t.about = session.ParseObject(l.Facts.About)
@@ -176,7 +179,8 @@ func (c *reader) start(t *thread) {
 func (c *reader) read(t *thread, l *session.Line) {
 	c.line.Parse(l.Text)
 	c.line.Skip("uuid", "parentUuid", "sessionId", "timestamp", "provenance", "cwd", "gitBranch",
-		"agentId", "agentName", "agentColor", "isSidechain", "agentRunId", "agentRound", "externalInputKind", "contextWindowSize")
+		"agentId", "agentName", "agentColor", "isSidechain", "agentRunId",
+		"agentRound", "externalInputKind", "contextWindowSize")
 	c.r.SetVersion(c.line.Str("version"))
 	kind := c.kind()
 	left, branches, isNew := t.tree.Add(c.line.Str("uuid"), c.line.Str("parentUuid"))
@@ -226,7 +230,8 @@ func parts(m *session.Object, name string) (out []*session.Object) {
 }
 
 // partNames are the members of parts that are read.
-var partNames = map[string]bool{"text": true, "thought": true, "thoughtSignature": true, "functionCall": true, "functionResponse": true, "inlineData": true, "fileData": true}
+var partNames = map[string]bool{"text": true, "thought": true, "thoughtSignature": true,
+	"functionCall": true, "functionResponse": true, "inlineData": true, "fileData": true}
 
 // rest counts what was not read of a message.
 func (c *reader) rest(kind string, m *session.Object) {
@@ -295,7 +300,9 @@ func (c *reader) answer(t *thread) {
 	t.Thought("", thoughts)
 	t.Spoke(id, text)
 	for _, o := range parts(m, "functionCall") {
-		c.r.Call(t.Agent, &agentevents.ToolCalled{CallID: o.Str("id"), ToolID: o.Str("name"), Arguments: agentevents.JSON(o.Raw("args"))}, 0)
+		c.r.Call(t.Agent, &agentevents.ToolCalled{
+			CallID: o.Str("id"), ToolID: o.Str("name"), Arguments: agentevents.JSON(o.Raw("args")),
+		}, 0)
 		c.r.Rest("assistant", "/message/parts/*/functionCall", o)
 	}
 	c.rest("assistant", m)
@@ -304,7 +311,8 @@ func (c *reader) answer(t *thread) {
 // usage reads tokens: the prompt includes cached tokens and the texts of tools, and the candidates have
 // the reasoning. Not all providers count it there, but the total always has it.
 func usage(o *session.Object) agentevents.Usage {
-	prompt, cached, thoughts := o.Count("promptTokenCount"), o.Count("cachedContentTokenCount"), o.Count("thoughtsTokenCount")
+	prompt, cached := o.Count("promptTokenCount"), o.Count("cachedContentTokenCount")
+	thoughts := o.Count("thoughtsTokenCount")
 	output, total := o.Count("candidatesTokenCount").V, o.Count("totalTokenCount")
 	o.Skip("toolUsePromptTokenCount", "promptTokensDetails", "cacheTokensDetails", "candidatesTokensDetails")
 	if total.OK && total.V > prompt.V {
@@ -334,7 +342,10 @@ func (c *reader) result(t *thread) {
 	}
 	response := f.Object("response")
 	id := cmp.Or(r.Str("callId"), f.Str("id"))
-	p := &agentevents.ToolReturned{CallID: id, ToolID: f.Str("name"), Status: agentevents.ToolStatusOK, Duration: cmp.Or(r.Millis("durationMs"), t.infos[id].took)}
+	p := &agentevents.ToolReturned{
+		CallID: id, ToolID: f.Str("name"), Status: agentevents.ToolStatusOK,
+		Duration: cmp.Or(r.Millis("durationMs"), t.infos[id].took),
+	}
 	p.Result = agentevents.JSON(cmp.Or(response.Raw("output"), response.Text))
 	failure := response.Str("error")
 	if status, ok := statuses[cmp.Or(r.Str("status"), t.infos[id].status)]; ok {
@@ -343,12 +354,14 @@ func (c *reader) result(t *thread) {
 		p.Status = agentevents.ToolStatusError
 	}
 	if p.Status != agentevents.ToolStatusOK {
-		p.Error = agentevents.Some(agentevents.ErrorInfo{Message: cmp.Or(failure, response.Str("output")), Code: r.Str("errorType")})
+		p.Error = agentevents.Some(agentevents.ErrorInfo{Message: cmp.Or(failure, response.Str("output")),
+			Code: r.Str("errorType")})
 	}
 	if display := session.ParseObject(r.Raw("resultDisplay")); display.Str("type") == "shell_result" {
 		if exit := display.Int("exitCode"); exit.V != 0 && p.Status != agentevents.ToolStatusCancelled {
 			p.Status = agentevents.ToolStatusError
-			p.Error = agentevents.Some(agentevents.ErrorInfo{Code: "exit_" + strconv.FormatInt(exit.V, 10), Message: cmp.Or(failure, display.Str("output"))})
+			p.Error = agentevents.Some(agentevents.ErrorInfo{Code: "exit_" + strconv.FormatInt(exit.V, 10),
+				Message: cmp.Or(failure, display.Str("output"))})
 		}
 	}
 	if r.Str("errorType") == "execution_denied" {
@@ -415,14 +428,16 @@ func (c *reader) telemetry(t *thread) {
 		output := max(o.Count("output_token_count").V, o.Count("total_token_count").V-o.Count("input_token_count").V)
 		c.r.Emit(t.Agent, &agentevents.UsageObserved{
 			Model: o.Str("model"), Source: cmp.Or(o.Str("subagent_type"), sub),
-			Usage: tokens(o.Count("input_token_count").V, output, o.Count("cached_content_token_count"), o.Count("thoughts_token_count")),
+			Usage: tokens(o.Count("input_token_count").V, output, o.Count("cached_content_token_count"),
+				o.Count("thoughts_token_count")),
 		}, 0)
 	case "qwen-code.tool_call":
 		if id := o.Str("call_id"); sub == "" && t.OpenCall(id) != nil {
 			t.infos[strings.Clone(id)] = info{strings.Clone(o.Str("status")), o.Millis("duration_ms")}
 		}
 	case "qwen-code.api_error":
-		t.Warn(cmp.Or(o.Str("error_type"), "api_error"), cmp.Or(o.Str("error"), o.Str("error_message"), "status "+o.Raw("status_code")))
+		t.Warn(cmp.Or(o.Str("error_type"), "api_error"),
+			cmp.Or(o.Str("error"), o.Str("error_message"), "status "+o.Raw("status_code")))
 	default:
 		c.r.Unread("system/ui_telemetry/"+name, "")
 	}
@@ -443,7 +458,8 @@ func promptAgent(prompt, of string) string {
 func (c *reader) compressed(t *thread) {
 	o := c.line.Object("systemPayload").Object("info")
 	c.line.SkipAll() // the new history is not work
-	c.r.Emit(t.Agent, &agentevents.ContextCompacted{TokensBefore: o.Count("originalTokenCount"), TokensAfter: o.Count("newTokenCount")}, 0)
+	c.r.Emit(t.Agent, &agentevents.ContextCompacted{TokensBefore: o.Count("originalTokenCount"),
+		TokensAfter: o.Count("newTokenCount")}, 0)
 }
 
 // EndFile ends the sub-agent of a file.
@@ -470,7 +486,8 @@ func (c *reader) end(t *thread) {
 	case "cancelled":
 		t.Stop(status)
 	default:
-		t.Resolve(agentevents.Some(agentevents.ErrorInfo{Code: status, Message: cmp.Or(t.about.Str("lastError"), "the sub-agent ended with status "+status)}), "")
+		t.Resolve(agentevents.Some(agentevents.ErrorInfo{Code: status,
+			Message: cmp.Or(t.about.Str("lastError"), "the sub-agent ended with status "+status)}), "")
 	}
 	t.Finish()
 }

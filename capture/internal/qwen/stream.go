@@ -159,7 +159,8 @@ func (s *stream) part(t *talk) {
 
 // streamUsage reads tokens: the input includes cached tokens, and the output the reasoning.
 func streamUsage(o *session.Object) agentevents.Usage {
-	return tokens(o.Count("input_tokens").V, o.Count("output_tokens").V, o.Count("cache_read_input_tokens"), agentevents.Opt[int64]{})
+	return tokens(o.Count("input_tokens").V, o.Count("output_tokens").V,
+		o.Count("cache_read_input_tokens"), agentevents.Opt[int64]{})
 }
 
 // answer records the answer of which the parts are held.
@@ -196,7 +197,9 @@ func (s *stream) blocks(t *talk, m *session.Object) {
 			t.Thought("", o.Str("thinking"))
 			o.Skip("signature")
 		case "tool_use":
-			s.r.Call(t.Agent, &agentevents.ToolCalled{CallID: o.Str("id"), ToolID: o.Str("name"), Arguments: agentevents.JSON(o.Raw("input"))}, 0)
+			s.r.Call(t.Agent, &agentevents.ToolCalled{
+				CallID: o.Str("id"), ToolID: o.Str("name"), Arguments: agentevents.JSON(o.Raw("input")),
+			}, 0)
 		default:
 			s.r.Unread("assistant", "/message/content/*/"+kind)
 			continue
@@ -237,12 +240,15 @@ func (s *stream) user(t *talk) {
 var (
 	cancelled = regexp.MustCompile(`^\[Operation Cancelled\]`)
 	dropped   = regexp.MustCompile(`^Skipped because the provider attempt was retried`)
-	refused   = regexp.MustCompile(`(?i)^[^\n]{0,200}(?:permission was (?:declined|denied)|requires (?:user )?(?:permission|approval)|denied by|execution denied)`)
+	refused   = regexp.MustCompile(`(?i)^[^\n]{0,200}(?:permission was (?:declined|denied)|` +
+		`requires (?:user )?(?:permission|approval)|denied by|execution denied)`)
 )
 
 func (s *stream) back(t *talk, o *session.Object) {
 	text := session.Text(o.Raw("content"))
-	p := &agentevents.ToolReturned{CallID: o.Str("tool_use_id"), Status: agentevents.ToolStatusOK, Result: agentevents.JSON(jsonwire.Quote(text))}
+	p := &agentevents.ToolReturned{
+		CallID: o.Str("tool_use_id"), Status: agentevents.ToolStatusOK, Result: agentevents.JSON(jsonwire.Quote(text)),
+	}
 	if o.Flag("is_error") {
 		p.Status, p.Error.V.Message = agentevents.ToolStatusError, text
 		switch {
@@ -282,7 +288,8 @@ func (s *stream) taskEnded(*talk) {
 	} else if status == "completed" {
 		t.Resolve(agentevents.Opt[agentevents.ErrorInfo]{}, "")
 	} else {
-		t.Resolve(agentevents.Some(agentevents.ErrorInfo{Code: status, Message: "the sub-agent ended with status " + status}), "")
+		t.Resolve(agentevents.Some(agentevents.ErrorInfo{Code: status,
+			Message: "the sub-agent ended with status " + status}), "")
 	}
 	t.Finish()
 }

@@ -194,7 +194,8 @@ func unreadable(p *Program, text string, err error, cut bool) error {
 		out.Column, out.Pointer = syntax.Offset, jsonwire.Pointer(text, syntax.Offset)
 	}
 	if cut {
-		out.Err = fmt.Errorf("%s: the file ends in the middle of this line, which is left out; all before it counts: %w", p.Name, io.ErrUnexpectedEOF)
+		out.Err = fmt.Errorf("%s: the file ends in the middle of this line, which is left out; all before it counts: %w",
+			p.Name, io.ErrUnexpectedEOF)
 	} else {
 		out.Err = fmt.Errorf("%s: not JSON: %w", p.Name, err)
 	}

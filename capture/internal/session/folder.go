@@ -251,7 +251,8 @@ func readHead(r io.Reader, text []byte) ([]string, []byte, error) {
 		text = slices.Grow(text, size-len(text))
 		n, err := io.ReadFull(r, text[len(text):size])
 		text = text[:len(text)+n]
-		if n := bytes.Count(text, newline); err != nil || len(text) >= maxHead || n >= maxHeadLines/2 && (n >= maxDocumentLines || isLine(text)) {
+		if n := bytes.Count(text, newline); err != nil || len(text) >= maxHead ||
+			n >= maxHeadLines/2 && (n >= maxDocumentLines || isLine(text)) {
 			if err == io.EOF || err == io.ErrUnexpectedEOF {
 				err = nil
 			}

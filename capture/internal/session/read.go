@@ -133,7 +133,9 @@ func Open(programs []*Program, name string) ([]*Source, error) {
 	}
 	out := assemble(all)
 	if len(out) == 0 {
-		return nil, &fs.PathError{Op: "open", Path: name, Err: noSession("the directory has neither a log nor a session of an agent program")}
+		return nil, &fs.PathError{
+			Op: "open", Path: name, Err: noSession("the directory has neither a log nor a session of an agent program"),
+		}
 	}
 	return out, nil
 }
@@ -385,7 +387,8 @@ func group(p *Program, files []*File) []*Source {
 		i := slices.IndexFunc(s.Files, func(g *File) bool { return g.Facts.Thread == f.Facts.Thread })
 		switch {
 		case i >= 0:
-			s.Notes = append(s.Notes, fmt.Sprintf("%s: %s has the same session as %s and is left out", p.Name, f.Path, s.Files[i].Path))
+			s.Notes = append(s.Notes,
+				fmt.Sprintf("%s: %s has the same session as %s and is left out", p.Name, f.Path, s.Files[i].Path))
 		case f.Facts.Thread == f.Facts.Session:
 			s.Files = slices.Insert(s.Files, 0, f)
 		default:
@@ -394,7 +397,9 @@ func group(p *Program, files []*File) []*Source {
 	}
 	for _, s := range out {
 		if f := s.Files[0].Facts; f.Thread != f.Session {
-			s.Notes = append(s.Notes, fmt.Sprintf("%s: this is the file of a sub-agent; its session %s is in another file: read that one, or their folder, for the whole", p.Name, f.Session))
+			s.Notes = append(s.Notes,
+				fmt.Sprintf("%s: this is the file of a sub-agent; its session %s is in another file: "+
+					"read that one, or their folder, for the whole", p.Name, f.Session))
 		}
 	}
 	return out
@@ -542,7 +547,10 @@ func (m *merge) start(i int) error {
 	if err != nil {
 		return err
 	}
-	st := &stream{file: i, in: in, lines: lines.NewReader(in, cmp.Or(m.o.MaxLine, agentevents.DefaultMaxLine)), at: m.s.Files[i].Facts.At}
+	st := &stream{
+		file: i, in: in, lines: lines.NewReader(in, cmp.Or(m.o.MaxLine, agentevents.DefaultMaxLine)),
+		at: m.s.Files[i].Facts.At,
+	}
 	m.open = append(m.open, st)
 	m.f.began(i, st.at)
 	m.advance(st)

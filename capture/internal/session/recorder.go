@@ -99,7 +99,8 @@ func (r *Recorder) Others(yield func(process int, line string)) {
 
 // Fault notes an error of the line that is read. Pointer is the place in it, or empty.
 func (r *Recorder) Fault(pointer, format string, args ...any) {
-	r.faults = append(r.faults, &agentevents.LineError{Pointer: pointer, Err: fmt.Errorf(r.Program.Name+": "+format, args...)})
+	r.faults = append(r.faults,
+		&agentevents.LineError{Pointer: pointer, Err: fmt.Errorf(r.Program.Name+": "+format, args...)})
 }
 
 // Note notes a fact that is not a fault of a line, once.
@@ -124,7 +125,8 @@ func (r *Recorder) SetVersion(version string) {
 
 // newer tells that a version of a program was not tested.
 func newer(p *Program, version string) string {
-	return fmt.Sprintf("version %s is newer than %s, the newest that was tested; import --report lists lines that were not understood", version, p.Tested)
+	return fmt.Sprintf("version %s is newer than %s, the newest that was tested; "+
+		"import --report lists lines that were not understood", version, p.Tested)
 }
 
 // Unread counts a line, or the member at pointer, that was not understood.
@@ -269,7 +271,10 @@ func (r *Recorder) Record(a *Agent, ev agentevents.Event) (id string) {
 	n := len(r.out)
 	recorded, err := r.run.Record(context.Background(), ev)
 	if err != nil {
-		r.faults = append(r.faults, &agentevents.LineError{Err: fmt.Errorf("%s: the line does not fit to those before it, and an event of it is left out: %w", r.Program.Name, err)})
+		r.faults = append(r.faults, &agentevents.LineError{
+			Err: fmt.Errorf("%s: the line does not fit to those before it, "+
+				"and an event of it is left out: %w", r.Program.Name, err),
+		})
 	}
 	for i := range r.out[n:] { // the event, and the status change in front of it
 		if step := r.out[n+i].Step; step.OK && a != nil {
@@ -391,7 +396,8 @@ func (r *Recorder) End(a *Agent, p *agentevents.AgentEnded, marks agentevents.Ma
 // Interrupted is the end of an agent that was cut off.
 func Interrupted(message string) *agentevents.AgentEnded {
 	return &agentevents.AgentEnded{
-		Outcome: agentevents.OutcomeAborted, Error: agentevents.Some(agentevents.ErrorInfo{Code: "interrupted", Message: message}),
+		Outcome: agentevents.OutcomeAborted,
+		Error:   agentevents.Some(agentevents.ErrorInfo{Code: "interrupted", Message: message}),
 	}
 }
 

@@ -47,7 +47,8 @@ func (r *Residue) Counts() []Count {
 		out = append(out, Count{u, r.counts[u]})
 	}
 	slices.SortFunc(out, func(a, b Count) int {
-		return cmp.Or(cmp.Compare(a.Program, b.Program), cmp.Compare(a.Version, b.Version), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Pointer, b.Pointer))
+		return cmp.Or(cmp.Compare(a.Program, b.Program), cmp.Compare(a.Version, b.Version),
+			cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Pointer, b.Pointer))
 	})
 	return out
 }

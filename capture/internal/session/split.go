@@ -60,7 +60,9 @@ func (d *document) open(thread string) (io.ReadCloser, error) {
 	}
 	part := d.unread[thread]
 	if part == nil {
-		return nil, &fs.PathError{Op: "open", Path: d.name, Err: fmt.Errorf("%w: thread %s, which was there before", fs.ErrNotExist, thread)}
+		return nil, &fs.PathError{
+			Op: "open", Path: d.name, Err: fmt.Errorf("%w: thread %s, which was there before", fs.ErrNotExist, thread),
+		}
 	}
 	delete(d.unread, thread)
 	return io.NopCloser(strings.NewReader(strings.Join(part.Lines, "\n") + "\n")), nil
@@ -77,7 +79,10 @@ func (d *document) read(f *Folder) ([]Part, error) {
 		return nil, &fs.PathError{Op: "read", Path: f.Path(d.name), Err: err}
 	}
 	if text.Len() > maxDocument {
-		return nil, &fs.PathError{Op: "read", Path: f.Path(d.name), Err: fmt.Errorf("%s: it has more than %d MB; write fewer sessions into a file", d.p.Name, maxDocument>>20)}
+		return nil, &fs.PathError{
+			Op: "read", Path: f.Path(d.name),
+			Err: fmt.Errorf("%s: it has more than %d MB; write fewer sessions into a file", d.p.Name, maxDocument>>20),
+		}
 	}
 	parts, err := d.p.Split(strings.TrimPrefix(text.String(), "\ufeff"))
 	if err != nil {

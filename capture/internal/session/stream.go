@@ -16,13 +16,18 @@ import (
 
 // Stream returns the source of a stream, such as standard input, of a program. It can be read once.
 func Stream(p *Program, name string, in io.Reader) *Source {
-	return &Source{Program: p, stream: true, Files: []*File{{Path: name, whole: func() (io.ReadCloser, error) { return io.NopCloser(in), nil }}}}
+	return &Source{
+		Program: p, stream: true,
+		Files: []*File{{Path: name, whole: func() (io.ReadCloser, error) { return io.NopCloser(in), nil }}},
+	}
 }
 
 // decode yields the events of a source whose program has a decoder.
 func (s *Source) decode(o Options, yield func(Item) bool) {
 	line := 0
-	var events iter.Seq2[agentevents.Event, error] = func(yield func(agentevents.Event, error) bool) { s.decoded(o, &line, yield) }
+	var events iter.Seq2[agentevents.Event, error] = func(yield func(agentevents.Event, error) bool) {
+		s.decoded(o, &line, yield)
+	}
 	if o.Redaction == nil || !o.Redaction.Off {
 		events = o.Redaction.Redact(events)
 	}

@@ -100,7 +100,8 @@ func (t *Talk) StartSub(parent *Agent, kind, thread, call string) {
 	}
 	t.Agent = t.R.NewAgent(main.ID, parent, kind, thread)
 	t.R.Start(t.Agent, call, &agentevents.AgentStarted{
-		Name: kind, Model: t.Model, ProviderSessionID: thread, Prompt: agentevents.JSON(t.Prompt), Task: jsonwire.Text(t.Prompt),
+		Name: kind, Model: t.Model, ProviderSessionID: thread,
+		Prompt: agentevents.JSON(t.Prompt), Task: jsonwire.Text(t.Prompt),
 	})
 }
 
@@ -133,7 +134,8 @@ func (t *Talk) Add(id, text string) string {
 
 // Told records a text that the program wrote for the model.
 func (t *Talk) Told(id, text string) string {
-	return t.send("orchestrator", agentevents.ConversationMessage{MessageID: id, From: System, To: t.ID, Role: "system"}, text)
+	return t.send("orchestrator",
+		agentevents.ConversationMessage{MessageID: id, From: System, To: t.ID, Role: "system"}, text)
 }
 
 // Spoke records a text of the agent.
@@ -163,7 +165,9 @@ func (t *Talk) Wrote(id, text string) {
 // Thought records a thought of the agent.
 func (t *Talk) Thought(id, text string) {
 	if text != "" {
-		t.R.Emit(t.Agent, &agentevents.AgentReasoned{BlockID: cmp.Or(id, t.LineID()), Reasoning: text, Verbosity: agentevents.VerbosityFull}, 0)
+		t.R.Emit(t.Agent, &agentevents.AgentReasoned{
+			BlockID: cmp.Or(id, t.LineID()), Reasoning: text, Verbosity: agentevents.VerbosityFull,
+		}, 0)
 	}
 }
 
@@ -171,7 +175,8 @@ func (t *Talk) send(actor string, m agentevents.ConversationMessage, text string
 	m.MessageID = cmp.Or(m.MessageID, t.LineID())
 	m.Content = agentevents.JSON(jsonwire.Quote(text))
 	m.TS = t.R.Here().At.UnixMilli()
-	t.Said = append(t.Said, t.R.Record(t.Agent, agentevents.Event{Actor: actor, Payload: &agentevents.MessageCreated{Message: m}}))
+	t.Said = append(t.Said,
+		t.R.Record(t.Agent, agentevents.Event{Actor: actor, Payload: &agentevents.MessageCreated{Message: m}}))
 	return t.Said[len(t.Said)-1]
 }
 
@@ -240,7 +245,9 @@ func (t *Talk) Fails(code, message string) {
 
 // Warn records an error that the program goes on after.
 func (t *Talk) Warn(code, message string) {
-	t.R.Emit(t.Agent, &agentevents.AgentErrored{ErrorType: code, Message: message, Severity: agentevents.SeverityWarning}, 0)
+	t.R.Emit(t.Agent, &agentevents.AgentErrored{
+		ErrorType: code, Message: message, Severity: agentevents.SeverityWarning,
+	}, 0)
 }
 
 // Back records the return of a call.
@@ -287,7 +294,9 @@ func (t *Talk) Stop(message string) {
 	if t.turn == nil {
 		return
 	}
-	t.turn.end, t.turn.err = stopped, agentevents.Some(agentevents.ErrorInfo{Code: "cancelled", Message: "the turn was stopped: " + strings.Clone(message)})
+	t.turn.end = stopped
+	t.turn.err = agentevents.Some(agentevents.ErrorInfo{Code: "cancelled",
+		Message: "the turn was stopped: " + strings.Clone(message)})
 	t.R.Interrupt(t.Agent, agentevents.ToolStatusCancelled, "the turn was stopped", false)
 	t.endTurn(agentevents.Opt[time.Duration]{}, 0)
 }
@@ -308,10 +317,12 @@ func (t *Talk) lapse(message string) {
 		t.turn.end = completed
 	case !t.Ends && t.turn.cancelled:
 		t.turn.end = stopped
-		t.turn.err = agentevents.Some(agentevents.ErrorInfo{Code: "cancelled", Message: "the turn was stopped: its last call was cancelled"})
+		t.turn.err = agentevents.Some(agentevents.ErrorInfo{Code: "cancelled",
+			Message: "the turn was stopped: its last call was cancelled"})
 	default:
 		if t.turn.end = cut; !t.turn.err.OK {
-			t.turn.err = agentevents.Some(agentevents.ErrorInfo{Code: "interrupted", Message: "the turn has no end: the program was killed, or is still at work"})
+			t.turn.err = agentevents.Some(agentevents.ErrorInfo{Code: "interrupted",
+				Message: "the turn has no end: the program was killed, or is still at work"})
 		}
 	}
 	t.R.Interrupt(t.Agent, agentevents.ToolStatusInterrupted, message, t.turn.end == cut)
@@ -326,7 +337,9 @@ func (t *Talk) Cut() {
 }
 
 func (t *Talk) endTurn(took agentevents.Opt[time.Duration], marks agentevents.Marks) {
-	t.R.Emit(t.Agent, &agentevents.TurnEnded{Turn: agentevents.Some(t.turn.number), Duration: took, Error: t.turn.err}, marks)
+	t.R.Emit(t.Agent, &agentevents.TurnEnded{
+		Turn: agentevents.Some(t.turn.number), Duration: took, Error: t.turn.err,
+	}, marks)
 	t.last, t.turn = *t.turn, nil
 }
 
@@ -349,7 +362,9 @@ func (t *Talk) Finish() {
 		t.CutTurn()
 		marks = agentevents.MarkSynthetic
 	}
-	end := &agentevents.AgentEnded{Outcome: agentevents.OutcomeConverged, Result: t.last.words, Error: t.last.err, StatedTokens: t.Stated}
+	end := &agentevents.AgentEnded{
+		Outcome: agentevents.OutcomeConverged, Result: t.last.words, Error: t.last.err, StatedTokens: t.Stated,
+	}
 	if t.last.err.OK {
 		end.Outcome, end.Result = agentevents.OutcomeAborted, ""
 	}
@@ -401,7 +416,8 @@ func Text(raw string) string {
 }
 
 // Failed is the error of a call: its code is exit_ and the number for a command that ended with it.
-func Failed(status agentevents.ToolStatus, exit agentevents.Opt[int64], message string) agentevents.Opt[agentevents.ErrorInfo] {
+func Failed(status agentevents.ToolStatus, exit agentevents.Opt[int64],
+	message string) agentevents.Opt[agentevents.ErrorInfo] {
 	e := agentevents.ErrorInfo{Code: string(status), Message: strings.TrimSpace(message)}
 	if exit.OK {
 		e.Code = "exit_" + string(jsonwire.AppendInt(nil, exit.V))

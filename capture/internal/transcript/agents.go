@@ -133,7 +133,10 @@ func (c *reader) ghost(s *spawn, text, status string) {
 	}
 	g.latest, g.words = c.r.Here(), strings.Clone(text)
 	if status != "completed" {
-		g.last = turn{cut: true, err: agentevents.Some(agentevents.ErrorInfo{Code: "interrupted", Message: "the sub-agent ended with status " + status})}
+		message := "the sub-agent ended with status " + status
+		g.last = turn{
+			cut: true, err: agentevents.Some(agentevents.ErrorInfo{Code: "interrupted", Message: message}),
+		}
 	}
 	c.finish(g)
 }
@@ -202,7 +205,8 @@ func (c *reader) endGhosts() {
 		}
 	}
 	if n := len(c.ghosts); n > 0 {
-		c.r.Note("files of sub-agents are missing (%s): their calls and tokens are not counted; put the folder SESSION/subagents beside the file of the session",
+		c.r.Note("files of sub-agents are missing (%s): their calls and tokens are not counted; "+
+			"put the folder SESSION/subagents beside the file of the session",
 			strings.Join(c.ghosts[:min(n, 3)], ", "))
 	}
 }

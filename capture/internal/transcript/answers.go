@@ -72,7 +72,8 @@ func (c *reader) assistant(t *thread) {
 // isPart reports whether a line is a part of an answer that was written before the answer was
 // whole. Such lines wait for the last one of them, whose tokens count.
 func (c *reader) isPart(t *thread, kind string) bool {
-	part := kind == "assistant" && c.message.Raw("stop_reason") == "" && c.message.Str("id") != "" && c.message.Str("model") != Synthetic
+	part := kind == "assistant" && c.message.Raw("stop_reason") == "" &&
+		c.message.Str("id") != "" && c.message.Str("model") != Synthetic
 	if len(t.parts) > 0 && (!part || c.message.Str("id") != t.partsID) {
 		line, message := c.line, c.message
 		c.line, c.message = session.Object{}, session.Object{}
@@ -123,7 +124,10 @@ func (c *reader) beginAnswer(t *thread, id, stop string, used *session.Object) {
 		t.agent.Answers()
 	}
 	t.said = true
-	p := &agentevents.ModelReturned{ModelCallID: t.answer.id, ResponseID: t.answer.id, RequestID: strings.Clone(c.line.Str("requestId")), Model: t.answer.model, OneEvent: true}
+	p := &agentevents.ModelReturned{
+		ModelCallID: t.answer.id, ResponseID: t.answer.id,
+		RequestID: strings.Clone(c.line.Str("requestId")), Model: t.answer.model, OneEvent: true,
+	}
 	if stop != "" {
 		p.FinishReasons = []string{strings.Clone(stop)}
 	}
@@ -196,9 +200,11 @@ func (c *reader) text(t *thread, text string) {
 	if t.agent.Parent != nil {
 		to = t.agent.Parent.ID
 	}
-	said := c.r.Record(t.agent, agentevents.Event{Payload: &agentevents.MessageCreated{Message: agentevents.ConversationMessage{
-		MessageID: id, From: t.agent.ID, To: to, Role: "agent", Content: agentevents.JSONString(text), TS: c.r.Here().At.UnixMilli(),
-	}}})
+	said := c.r.Record(t.agent,
+		agentevents.Event{Payload: &agentevents.MessageCreated{Message: agentevents.ConversationMessage{
+			MessageID: id, From: t.agent.ID, To: to, Role: "agent",
+			Content: agentevents.JSONString(text), TS: c.r.Here().At.UnixMilli(),
+		}}})
 	if !t.sub && said != "" {
 		c.chain.said(c.line.Str("uuid"), said)
 	}
@@ -233,7 +239,8 @@ func (c *reader) apiError(t *thread, kind, text string) {
 func usageOf(o *session.Object) agentevents.Usage {
 	u := agentevents.Usage{
 		InputTokens: o.Count("input_tokens").V, OutputTokens: o.Count("output_tokens").V,
-		CacheReadInputTokens: o.Count("cache_read_input_tokens"), CacheCreationInputTokens: o.Count("cache_creation_input_tokens"),
+		CacheReadInputTokens:     o.Count("cache_read_input_tokens"),
+		CacheCreationInputTokens: o.Count("cache_creation_input_tokens"),
 	}
 	if n := o.Object("output_tokens_details").Count("thinking_tokens"); n.V > 0 {
 		u.ReasoningOutputTokens = n

@@ -25,7 +25,8 @@ func (c *reader) call(t *thread, kind string, b *session.Object) {
 	if IsSpawn(tool) || tool == flowTool {
 		args := session.ParseObject(input)
 		s := &spawn{
-			call: open, line: c.r.Here(), by: t, kind: strings.Clone(args.Str("subagent_type")), task: strings.Clone(args.Str("description")),
+			call: open, line: c.r.Here(), by: t, kind: strings.Clone(args.Str("subagent_type")),
+			task:   strings.Clone(args.Str("description")),
 			prompt: strings.Clone(args.Raw("prompt")), model: strings.Clone(args.Str("model")),
 		}
 		c.spawns[open.ID] = s
@@ -67,7 +68,8 @@ func (c *reader) settle(t *thread, kind string) {
 // write it in a terminal: there only the line of a stop names the message that it stopped. Where
 // nobody is asked, nobody refuses.
 func (c *reader) stops(t *thread) bool {
-	return c.line.Str("interruptedMessageId") != "" || c.line.Str("entrypoint") != "" && c.line.Str("entrypoint") != "cli" || t.mode == "bypassPermissions"
+	return c.line.Str("interruptedMessageId") != "" ||
+		c.line.Str("entrypoint") != "" && c.line.Str("entrypoint") != "cli" || t.mode == "bypassPermissions"
 }
 
 // result reads the result of a call.

@@ -118,6 +118,7 @@ func (c *reader) chainKey(t *thread, kind string) string {
 func (c *reader) rewind(t *thread) {
 	if ids := c.chain.left(c.line.Str("parentUuid")); len(ids) > 0 {
 		c.endTurn(t)
-		c.r.Emit(t.agent, &agentevents.EventRetracted{EventIDs: ids, Reason: "the conversation goes on from an earlier message"}, 0)
+		c.r.Emit(t.agent, &agentevents.EventRetracted{EventIDs: ids,
+			Reason: "the conversation goes on from an earlier message"}, 0)
 	}
 }

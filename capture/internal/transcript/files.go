@@ -110,7 +110,8 @@ func describe(f *session.Folder, name string, facts *session.Facts) {
 		return
 	}
 	dir, base := path.Split(name)
-	if meta, err := f.Read(dir + strings.TrimSuffix(base, ".jsonl") + ".meta.json"); err == nil && jsonwire.Valid(meta) == nil {
+	meta, err := f.Read(dir + strings.TrimSuffix(base, ".jsonl") + ".meta.json")
+	if err == nil && jsonwire.Valid(meta) == nil {
 		facts.About = meta
 	}
 	if flow := path.Base(path.Clean(dir)); strings.HasPrefix(flow, "wf_") {

@@ -141,21 +141,28 @@ func (g *ledger) close(c *reader, t *thread, end *agentevents.AgentEnded) {
 		return
 	}
 	details := agentevents.JSON(`{"totalCostUSD":` + string(jsonwire.AppendFloat(nil, g.stated.cost)) + `,"inputTokens":` +
-		string(jsonwire.AppendInt(nil, g.stated.sum.InputTokens)) + `,"outputTokens":` + string(jsonwire.AppendInt(nil, g.stated.sum.OutputTokens)) + `}`)
+		string(jsonwire.AppendInt(nil, g.stated.sum.InputTokens)) + `,"outputTokens":` +
+		string(jsonwire.AppendInt(nil, g.stated.sum.OutputTokens)) + `}`)
 	warn := func(kind, message string) {
 		c.at(t, func() {
-			c.r.Emit(t.agent, &agentevents.AgentErrored{ErrorType: kind, Message: message, Severity: agentevents.SeverityWarning, Details: details}, 0)
+			c.r.Emit(t.agent, &agentevents.AgentErrored{
+				ErrorType: kind, Message: message, Severity: agentevents.SeverityWarning, Details: details,
+			}, 0)
 		})
 	}
 	switch {
 	case g.guessed:
-		warn("unknown_price", "the program does not know the price of a model: the cost that it states is made up, and does not count")
+		warn("unknown_price",
+			"the program does not know the price of a model: the cost that it states is made up, and does not count")
 	case g.open || tokens(g.counted) > 0:
-		warn("session_totals", "the program's own totals are not those of this session alone: only the tokens of its messages count, and its cost is unknown")
+		warn("session_totals",
+			"the program's own totals are not those of this session alone: "+
+				"only the tokens of its messages count, and its cost is unknown")
 	default:
 		end.TotalCostUSD = agentevents.Some(g.cost)
 		if tokens(g.differs) > 0 {
-			warn("session_totals", "the program's own totals have "+string(jsonwire.AppendInt(nil, tokens(g.differs)))+" tokens more than its messages, which count")
+			warn("session_totals", "the program's own totals have "+
+				string(jsonwire.AppendInt(nil, tokens(g.differs)))+" tokens more than its messages, which count")
 		}
 	}
 }

@@ -116,7 +116,8 @@ const (
 
 func newReader(r *session.Recorder) session.Reader {
 	return &reader{
-		r: r, kinds: kinds(), files: map[int]*thread{}, agents: map[string]*thread{}, inline: map[string]*thread{}, spawns: map[string]*spawn{},
+		r: r, kinds: kinds(), files: map[int]*thread{}, agents: map[string]*thread{},
+		inline: map[string]*thread{}, spawns: map[string]*spawn{},
 		chain: newChain(),
 	}
 }
@@ -306,7 +307,8 @@ func (c *reader) isCopied(t *thread, kind string) bool {
 	if by := c.line.Str("requestSessionId"); by != "" && by != own {
 		return true
 	}
-	return c.line.Raw("forkedFrom") != "" || t.leaf != "" && c.line.Str("uuid") == t.leaf || own != "" && own != t.id && kind != "cost-state"
+	return c.line.Raw("forkedFrom") != "" || t.leaf != "" && c.line.Str("uuid") == t.leaf ||
+		own != "" && own != t.id && kind != "cost-state"
 }
 
 // leaveOut leaves out a line of a copied history, and those before it. Calls that it holds have
@@ -341,7 +343,8 @@ func (c *reader) foresee(t *thread, kind string) {
 			t.command = cmp.Or(t.command, strings.Clone(jsonwire.Quote(command(textOf(text)))))
 		}
 		if t.inputs == "" {
-			t.inputs = agentevents.JSON(strings.Clone(string(c.line.Pick("cwd", "version", "gitBranch", "permissionMode", "entrypoint"))))
+			t.inputs = agentevents.JSON(strings.Clone(string(c.line.Pick("cwd",
+				"version", "gitBranch", "permissionMode", "entrypoint"))))
 		}
 	case "attachment":
 		if model := c.line.Object("attachment").Object("identity").Str("modelId"); model != "" && t.model == "" {
@@ -374,7 +377,8 @@ func (c *reader) start(t *thread) {
 	c.r.At(first, func() {
 		if !c.r.Started() {
 			c.r.Begin(c.sessionID(t))
-			c.r.Emit(nil, &agentevents.RunStarted{Inputs: t.inputs, Agent: agentevents.Some(agentevents.AgentRef{AgentID: c.mainID()})}, 0)
+			c.r.Emit(nil, &agentevents.RunStarted{Inputs: t.inputs,
+				Agent: agentevents.Some(agentevents.AgentRef{AgentID: c.mainID()})}, 0)
 		}
 		c.startAgent(t)
 	})
@@ -454,13 +458,15 @@ func names(list string) map[string]bool {
 }
 
 // envelope are members of lines that are understood and left out.
-var envelope = names(`agentId agentName apiBlockIndex attributionAgent attributionSkill attributionPlugin attributionMcpServer attributionMcpTool caller
-	cwd effort entrypoint exitCommitted forkedFrom gitBranch imagePasteIds inputTokens isMeta isSidechain isVisibleInTranscriptOnly level logicalParentUuid
-	madeBy mcpMeta messageCount origin parentUuid perTurnEffort permissionMode promptCacheRequested promptId promptSource queuePriority queueSkipAttachments
-	rendered renderedRole requestId requestRef requestSessionId requestedModel sandboxed sessionId slug sourceToolAssistantUUID sourceToolUseID teamName
-	thinkingDisplay thinkingDurationMs thinkingMetadata timestamp todos toolInputStreamMs turnCompanion turnOrigin turnPosition type userType uuid version
-	session_id parent_tool_use_id interruptedMessageId interruptedByShutdown refusedMessageId planContent isCompactSummary subtype commandRun contextUsage
-	isSnapshotUpdate`)
+var envelope = names(`agentId agentName apiBlockIndex attributionAgent attributionSkill attributionPlugin
+	attributionMcpServer attributionMcpTool caller cwd effort entrypoint exitCommitted forkedFrom gitBranch
+	imagePasteIds inputTokens isMeta isSidechain isVisibleInTranscriptOnly level logicalParentUuid madeBy mcpMeta
+	messageCount origin parentUuid perTurnEffort permissionMode promptCacheRequested promptId promptSource
+	queuePriority queueSkipAttachments rendered renderedRole requestId requestRef requestSessionId requestedModel
+	sandboxed sessionId slug sourceToolAssistantUUID sourceToolUseID teamName thinkingDisplay thinkingDurationMs
+	thinkingMetadata timestamp todos toolInputStreamMs turnCompanion turnOrigin turnPosition type userType uuid
+	version session_id parent_tool_use_id interruptedMessageId interruptedByShutdown refusedMessageId planContent
+	isCompactSummary subtype commandRun contextUsage isSnapshotUpdate`)
 
 var messageMembers = names("id type role container context_management diagnostics stop_sequence stop_details")
 
@@ -527,14 +533,17 @@ func (c *reader) finish(t *thread) {
 
 // end ends an agent whose lines and sub-agents were read, and then its parent if that waits.
 func (c *reader) end(t *thread) {
-	if !t.finished || !t.agent.Open || t.sub && slices.ContainsFunc(c.order, func(s *thread) bool { return s.parent == t && s.started && s.agent.Open }) {
+	if !t.finished || !t.agent.Open ||
+		t.sub && slices.ContainsFunc(c.order, func(s *thread) bool { return s.parent == t && s.started && s.agent.Open }) {
 		return
 	}
 	var marks agentevents.Marks
 	if t.last.cut {
 		marks = agentevents.MarkSynthetic
 	}
-	end := &agentevents.AgentEnded{Outcome: agentevents.OutcomeConverged, Result: t.words, Error: t.last.err, StructuredOutput: t.output}
+	end := &agentevents.AgentEnded{
+		Outcome: agentevents.OutcomeConverged, Result: t.words, Error: t.last.err, StructuredOutput: t.output,
+	}
 	if t.last.err.OK {
 		end.Outcome, end.Result = agentevents.OutcomeAborted, ""
 	}

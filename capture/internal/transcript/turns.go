@@ -77,7 +77,8 @@ func (c *reader) judge(t *thread) {
 			t.turn.cut, t.turn.err = false, agentevents.Opt[agentevents.ErrorInfo]{} // the output is the answer
 		case t.budget > 0 && c.ledger.stated.cost >= t.budget && len(t.agent.Calls()) > 0:
 			t.turn.cut = false
-			t.turn.err = agentevents.Some(agentevents.ErrorInfo{Code: "budget_exceeded", Message: fmt.Sprintf("the budget of $%g is spent", t.budget)})
+			t.turn.err = agentevents.Some(agentevents.ErrorInfo{Code: "budget_exceeded",
+				Message: fmt.Sprintf("the budget of $%g is spent", t.budget)})
 		}
 	}
 }
@@ -107,7 +108,8 @@ const hookStop = "Operation stopped by hook"
 
 // isPrompt reports whether a text of the user's side is a request of the user.
 func (c *reader) isPrompt(text string) bool {
-	if c.line.Flag("isMeta") || c.line.Flag("isCompactSummary") || IsInterruption(text) || c.line.Object("origin").Str("kind") == "task-notification" {
+	if c.line.Flag("isMeta") || c.line.Flag("isCompactSummary") ||
+		IsInterruption(text) || c.line.Object("origin").Str("kind") == "task-notification" {
 		return false
 	}
 	for _, begin := range ownWords {
@@ -199,7 +201,9 @@ func (c *reader) request(t *thread, content string) {
 
 // tell records a text that the program itself wrote.
 func (c *reader) tell(t *thread, content string) {
-	c.send(t, "orchestrator", agentevents.ConversationMessage{MessageID: c.line.Str("uuid"), From: session.System, To: t.agent.ID, Role: "system"}, content)
+	c.send(t, "orchestrator", agentevents.ConversationMessage{
+		MessageID: c.line.Str("uuid"), From: session.System, To: t.agent.ID, Role: "system",
+	}, content)
 }
 
 func (c *reader) send(t *thread, actor string, m agentevents.ConversationMessage, content string) {
@@ -261,12 +265,15 @@ func hasResult(raw string) bool {
 }
 
 // attachments are the types of attachments that tell nothing of the work, or repeat it.
-var attachments = names(`environment model date date_change session_context prompt_snapshot agent_listing_delta skill_listing deferred_tools_delta
-	deferred_tools_pool hook_success hook_additional_context hook_non_blocking_error hook_blocking_error hook_cancelled hook_system_message hook_stopped_continuation
-	plan_mode plan_mode_exit plan_mode_reentry auto_mode auto_mode_exit remote_session_change mcp_instructions_delta todo_reminder task_reminder task_status
-	nested_memory edited_text_file file directory compact_file_reference plan_file_reference invoked_skills command_permissions output_style diagnostics
-	ultramemory critical_system_reminder opened_file_in_ide selected_lines_in_ide total_tokens_reminder async_hook_response companion_intro
-	mcp_resource relevant_memories dynamic_skill budget_reminder output_token_usage verify_plan_reminder thinking_frame`)
+var attachments = names(`environment model date date_change session_context prompt_snapshot agent_listing_delta
+	skill_listing deferred_tools_delta deferred_tools_pool hook_success hook_additional_context
+	hook_non_blocking_error hook_blocking_error hook_cancelled hook_system_message hook_stopped_continuation
+	plan_mode plan_mode_exit plan_mode_reentry auto_mode auto_mode_exit remote_session_change
+	mcp_instructions_delta todo_reminder task_reminder task_status nested_memory edited_text_file file directory
+	compact_file_reference plan_file_reference invoked_skills command_permissions output_style diagnostics
+	ultramemory critical_system_reminder opened_file_in_ide selected_lines_in_ide total_tokens_reminder
+	async_hook_response companion_intro mcp_resource relevant_memories dynamic_skill budget_reminder
+	output_token_usage verify_plan_reminder thinking_frame`)
 
 // attachment reads a line that the program adds to the conversation.
 func (c *reader) attachment(t *thread) {
@@ -313,7 +320,8 @@ func (c *reader) apiRetry(t *thread) {
 	details := c.line.Pick("retryAttempt", "maxRetries", "retryInMs", "source", "error")
 	c.line.SkipAll()
 	c.r.Emit(t.agent, &agentevents.AgentErrored{
-		ErrorType: cmp.Or(apiErrorType(e), "api_retry"), Message: message, Severity: agentevents.SeverityWarning, Details: details,
+		ErrorType: cmp.Or(apiErrorType(e), "api_retry"), Message: message,
+		Severity: agentevents.SeverityWarning, Details: details,
 	}, 0)
 }
 
@@ -370,7 +378,8 @@ func (c *reader) flushBoundary(t *thread, summary string) {
 		}
 		meta := session.ParseObject(raw)
 		c.r.Emit(t.agent, &agentevents.ContextCompacted{
-			TokensBefore: meta.Count("preTokens"), TokensAfter: meta.Count("postTokens"), Trigger: cmp.Or(trigger, meta.Str("trigger")), Summary: strings.Clone(summary),
+			TokensBefore: meta.Count("preTokens"), TokensAfter: meta.Count("postTokens"),
+			Trigger: cmp.Or(trigger, meta.Str("trigger")), Summary: strings.Clone(summary),
 		}, 0)
 	})
 }
@@ -379,7 +388,8 @@ func (c *reader) flushBoundary(t *thread, summary string) {
 func (c *reader) refusal(t *thread) {
 	for raw := range jsonwire.Elements(c.line.Raw("retractedMessageUuids")) {
 		if ids := c.chain.events(jsonwire.Text(raw)); len(ids) > 0 {
-			c.r.Emit(t.agent, &agentevents.EventRetracted{EventIDs: ids, Reason: "the model refused to go on, and another one answers"}, 0)
+			c.r.Emit(t.agent, &agentevents.EventRetracted{EventIDs: ids,
+				Reason: "the model refused to go on, and another one answers"}, 0)
 		}
 	}
 	c.warning(t)

@@ -228,7 +228,8 @@ func New(f Format) *Format {
 			if r.Body != nil {
 				r.body = f.table(name, r.Body)
 				r.body.rest = true
-				r.bodyAt = "/" + r.line.members[slices.IndexFunc(r.line.members, func(m *Member) bool { return m.Form == Body })].Name
+				at := slices.IndexFunc(r.line.members, func(m *Member) bool { return m.Form == Body })
+				r.bodyAt = "/" + r.line.members[at].Name
 			}
 		} else {
 			r.line = f.table(name, f.Head, f.Tail)
@@ -304,7 +305,8 @@ func (f *Format) table(in string, lists ...[]Member) *table {
 func (f *Format) field(member, in, says string) *field {
 	found := fieldAt(in, says)
 	if found == nil {
-		panic(fmt.Sprintf("engine: %s, row %s, member %s: %s has no field %s; misspelt, or go run ./internal/gen", f.Name, cmp.Or(f.at, "of any type"), member, cmp.Or(in, "the envelope"), says))
+		panic(fmt.Sprintf("engine: %s, row %s, member %s: %s has no field %s; misspelt, or go run ./internal/gen",
+			f.Name, cmp.Or(f.at, "of any type"), member, cmp.Or(in, "the envelope"), says))
 	}
 	return found
 }
@@ -358,7 +360,8 @@ func plain(form Form) bool {
 
 // holds reports whether lines have a member for the field of that name.
 func (t *table) holds(name string) bool {
-	return t != nil && slices.ContainsFunc(t.members, func(m *Member) bool { return !m.Reads && slices.Contains(strings.Fields(m.Fields), name) })
+	return t != nil && slices.ContainsFunc(t.members,
+		func(m *Member) bool { return !m.Reads && slices.Contains(strings.Fields(m.Fields), name) })
 }
 
 // Row returns the row of a kind, or nil.

@@ -231,9 +231,10 @@ func suspended(profile openwop.Profile, ev, next agentevents.Event, p *agenteven
 	}
 	asked := next
 	asked.AgentID = "" // the line has the agent only in the data, in the profile's form
+	agent := openwop.NormalizeID(openwop.SchemaV2, openwop.HandoffID, cmp.Or(ev.AgentID, openwop.CoreSystem))
 	asked.Payload = &agentevents.Unknown{Type: "interrupt.requested",
 		Raw: agentevents.JSON(`{"kind":"` + openwop.ReasonLowConfidence + `","key":` + id +
-			`,"data":{"agentId":` + jsonwire.Quote(openwop.NormalizeID(openwop.SchemaV2, openwop.HandoffID, cmp.Or(ev.AgentID, openwop.CoreSystem))) + `,` + data + "}")}
+			`,"data":{"agentId":` + jsonwire.Quote(agent) + `,` + data + "}")}
 	next.Payload = &agentevents.NodeSuspended{Reason: openwop.ReasonLowConfidence,
 		Details: agentevents.JSON(`{"interruptId":` + id + `,"kind":"` + openwop.ReasonLowConfidence + `"}`)}
 	return []agentevents.Event{asked, next}

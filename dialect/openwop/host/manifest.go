@@ -40,7 +40,8 @@ func ParseManifest(text []byte) (agentevents.AgentRef, Manifest, error) {
 	if of, ok := ParseAgentID(id); !ok || !of.Manifest() || !openwop.ValidID(openwop.SchemaV1, openwop.AgentID, id) {
 		return agentevents.AgentRef{}, Manifest{},
 			&agentevents.RuleError{Rule: openwop.RuleID, Pointer: "/agentId", Detail: jsonwire.Brief(id) +
-				" is not the id of an agent with a manifest; legal: core.<name>, or <tier>.<org>.<pack>.<agent> with the tier vendor, community, private or local"}
+				" is not the id of an agent with a manifest; legal: " +
+				"core.<name>, or <tier>.<org>.<pack>.<agent> with the tier vendor, community, private or local"}
 	}
 	ref := agentevents.AgentRef{AgentID: id,
 		ModelClass: agentevents.ModelClass(jsonwire.Text(jsonwire.Member(raw, "modelClass")))}

@@ -137,7 +137,8 @@ func (w *snapshotWriter) rest(out *dialect.Unknowns, pointer, what string, more 
 // declared returns the value of a member without the members that the profile has no place for.
 func (w *snapshotWriter) declared(pointer, object string) (string, *facts.Schema) {
 	of, _, _ := schemas.Table(schemas.Version(w.p))["snapshot"].Member(pointer[1:])
-	return schemas.Declared(of, pointer, object, func(at, _ string) { w.lose(dialect.Dropped, at, "the profile has no place for it") }), of
+	return schemas.Declared(of, pointer, object,
+		func(at, _ string) { w.lose(dialect.Dropped, at, "the profile has no place for it") }), of
 }
 
 // ref returns an AgentRef in the profile's form.

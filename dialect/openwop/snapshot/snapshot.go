@@ -83,7 +83,8 @@ func Of(r *agentevents.RunSnapshot) (Snapshot, error) {
 	if !s.Agent.OK {
 		s.Agent = ownerOf(r)
 	}
-	s.NodeStates = object(r.NodeStatus, func(v agentevents.NodeStatus) string { return `{"status":` + jsonwire.Quote(string(v)) + "}" })
+	s.NodeStates = object(r.NodeStatus,
+		func(v agentevents.NodeStatus) string { return `{"status":` + jsonwire.Quote(string(v)) + "}" })
 	s.Variables = object(r.State, func(v agentevents.JSON) string { return string(v) })
 	var messages []byte
 	for _, m := range r.Messages {

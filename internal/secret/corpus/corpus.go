@@ -154,5 +154,6 @@ func Tells(part string) bool {
 			letters++
 		}
 	}
-	return letters >= min(len(part), 6) && !strings.Contains(part, "KEY") && !strings.Contains(part, "PRIVATE") && !strings.Contains(part, "BEGIN")
+	return letters >= min(len(part), 6) && !strings.Contains(part, "KEY") &&
+		!strings.Contains(part, "PRIVATE") && !strings.Contains(part, "BEGIN")
 }

@@ -154,7 +154,8 @@ func (j *Jaeger) traces(path string) ([]*Trace, error) {
 		for _, s := range d.Spans {
 			span := JaegerSpan{
 				TraceID: s.TraceID, SpanID: s.SpanID, Name: s.Name, Start: time.UnixMicro(s.Start).UTC(),
-				Duration: time.Duration(s.Duration) * time.Microsecond, References: s.References, Tags: map[string]any{}, Warnings: s.Warnings,
+				Duration:   time.Duration(s.Duration) * time.Microsecond,
+				References: s.References, Tags: map[string]any{}, Warnings: s.Warnings,
 			}
 			for _, tag := range s.Tags {
 				span.Tags[tag.Key] = tag.Value

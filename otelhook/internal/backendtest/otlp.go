@@ -286,7 +286,8 @@ func (d *Data) add(request []byte) error {
 
 func (v *wireSpan) span(o Origin) Span {
 	s := Span{
-		Origin: o, TraceID: v.TraceID, SpanID: v.SpanID, ParentSpanID: v.ParentSpanID, Flags: v.Flags, Name: v.Name, Kind: v.Kind,
+		Origin: o, TraceID: v.TraceID, SpanID: v.SpanID,
+		ParentSpanID: v.ParentSpanID, Flags: v.Flags, Name: v.Name, Kind: v.Kind,
 		Start: v.Start.time(), End: v.End.time(), Attributes: v.Attributes.values(), Status: Status(v.Status),
 	}
 	for _, e := range v.Events {
@@ -306,7 +307,10 @@ func (v *wireMetric) metric(o Origin) Metric {
 		}
 		m.Type = kind
 		for _, d := range p.DataPoints {
-			point := Point{Attributes: d.Attributes.values(), Value: d.Sum + d.Double + float64(d.Int), Count: uint64(d.Count), Bounds: d.Bounds}
+			point := Point{
+				Attributes: d.Attributes.values(), Value: d.Sum + d.Double + float64(d.Int),
+				Count: uint64(d.Count), Bounds: d.Bounds,
+			}
 			for _, e := range d.Exemplars {
 				point.Exemplars = append(point.Exemplars, Exemplar{e.TraceID, e.SpanID})
 			}

@@ -166,7 +166,8 @@ func checkMin[T ~int | ~int64](name string, v, min T) *fieldError {
 	if v >= min {
 		return nil
 	}
-	return &fieldError{RuleFieldRange, "/" + name, strconv.FormatInt(int64(v), 10) + " is below " + strconv.FormatInt(int64(min), 10)}
+	return &fieldError{RuleFieldRange, "/" + name,
+		strconv.FormatInt(int64(v), 10) + " is below " + strconv.FormatInt(int64(min), 10)}
 }
 
 func checkFinite(name string, v float64) *fieldError {

@@ -110,7 +110,8 @@ func tableOf(files map[string]*file, version string) (string, error) {
 		return "", errors.New("the text of the table is another table")
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "# Facts of the JSON Schemas of OpenWOP %s. Written by internal/lawtest/internal/openwopschemas from these files:\n#\n", version)
+	fmt.Fprintf(&b, "# Facts of the JSON Schemas of OpenWOP %s. Written by "+
+		"internal/lawtest/internal/openwopschemas from these files:\n#\n", version)
 	for _, o := range origins {
 		if !c.used[o.path] {
 			continue
@@ -127,7 +128,8 @@ func tableOf(files map[string]*file, version string) (string, error) {
 // roots returns the addresses of the envelope, of the snapshot and of the payloads, by the
 // name in the table.
 func roots(files map[string]*file, version string) map[string]string {
-	list := map[string]string{"envelope": root + version + "/run-event.schema.json", "snapshot": root + version + "/run-snapshot.schema.json"}
+	list := map[string]string{"envelope": root + version + "/run-event.schema.json",
+		"snapshot": root + version + "/run-snapshot.schema.json"}
 	payloads := root + version + "/run-event-payloads.schema.json"
 	doc := files[payloads].doc
 	index, ok := doc["_typeIndex"].(object)

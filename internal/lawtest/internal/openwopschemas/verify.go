@@ -174,7 +174,8 @@ func ofARun(version string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.WorkflowID, s.Metrics = "wf", `{"openwopCost":{"usd":0.1,"tokens":{"input":1,"output":2},"model":"m","provider":"p","duration_ms":5}}`
+	s.WorkflowID = "wf"
+	s.Metrics = `{"openwopCost":{"usd":0.1,"tokens":{"input":1,"output":2},"model":"m","provider":"p","duration_ms":5}}`
 	s.More, s.Agent.OK = `{"tags":["a"],"metadata":{},"configurable":{},"extensions":{"acme.my-state":{}}}`, true
 	if err := s.Agent.V.UnmarshalJSON([]byte(`{"agentId":"abc","name":"n","version":"1","sourceManifestId":"core.x","modelClass":"chat"}`)); err != nil {
 		return nil, err
@@ -249,10 +250,12 @@ func change(r *rand.Rand, v, other any) any {
 		v[i] = change(r, v[i], other)
 		return v
 	case string:
-		return [...]any{"", v + "x", v[:len(v)/2], v + "\n", " " + v, strings.ToUpper(v), strings.ReplaceAll(v, "-", "_"), strings.Repeat(v+"k", 60), strings.Repeat("é", 256), "ab", "abc",
+		return [...]any{"", v + "x", v[:len(v)/2], v + "\n", " " + v, strings.ToUpper(v),
+			strings.ReplaceAll(v, "-", "_"), strings.Repeat(v+"k", 60), strings.Repeat("é", 256), "ab", "abc",
 			json.Number("1"), v + "/" + strings.Repeat("a", 16), "x-" + v, "anonymous", "saml", "2026-05-19T24:00:00Z", "2026-02-29T10:00:00+01:00", v + ".b", "shared", nil}[r.IntN(21)]
 	case json.Number:
-		return [...]any{json.Number("-1"), json.Number("0"), json.Number("1.0"), json.Number("1.5"), json.Number("2"), json.Number("0.1"), json.Number("1e2"), json.Number("100000"), "1", true}[r.IntN(10)]
+		return [...]any{json.Number("-1"), json.Number("0"), json.Number("1.0"), json.Number("1.5"),
+			json.Number("2"), json.Number("0.1"), json.Number("1e2"), json.Number("100000"), "1", true}[r.IntN(10)]
 	default:
 		return [...]any{nil, true, object{}, []any{}, "x", json.Number("1")}[r.IntN(6)]
 	}

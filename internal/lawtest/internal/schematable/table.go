@@ -49,8 +49,9 @@ var (
 	types = [][2]string{
 		{"object", "object"}, {"list", "array"}, {"text", "string"}, {"number", "number"}, {"integer", "integer"}, {"boolean", "boolean"}, {"null", "null"},
 	}
-	ranges = [][3]string{{"len", "minLength", "maxLength"}, {"items", "minItems", "maxItems"}, {"value", "minimum", "maximum"}}
-	flags  = []struct {
+	ranges = [][3]string{{"len", "minLength", "maxLength"},
+		{"items", "minItems", "maxItems"}, {"value", "minimum", "maximum"}}
+	flags = []struct {
 		word, key string
 		value     any
 	}{{"closed", "additionalProperties", false}, {"unique", "uniqueItems", true}, {"date-time", "format", "date-time"}}

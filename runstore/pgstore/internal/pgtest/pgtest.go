@@ -103,7 +103,8 @@ func Install(dir string) (*Server, error) {
 			return nil, err
 		}
 	}
-	return s, s.run("initdb", "--username=test", "--auth=trust", "--encoding=UTF8", "--no-locale", "-D", filepath.Join(s.dir, "data"))
+	return s, s.run("initdb", "--username=test", "--auth=trust",
+		"--encoding=UTF8", "--no-locale", "-D", filepath.Join(s.dir, "data"))
 }
 
 func (s *Server) run(program string, args ...string) error {
@@ -120,7 +121,8 @@ func (s *Server) run(program string, args ...string) error {
 func (s *Server) Start() error {
 	data := filepath.Join(s.dir, "data")
 	lazy := "-c wal_writer_delay=10s -c full_page_writes=off -c autovacuum=off -c bgwriter_lru_maxpages=0"
-	return s.run("pg_ctl", "start", "-w", "-D", data, "-l", filepath.Join(s.dir, "log"), "-o", "-c listen_addresses= -c max_connections=200 "+lazy+" -k "+s.dir)
+	return s.run("pg_ctl", "start", "-w", "-D", data, "-l", filepath.Join(s.dir, "log"), "-o",
+		"-c listen_addresses= -c max_connections=200 "+lazy+" -k "+s.dir)
 }
 
 // Stop ends the server; with immediate as a crash does it.

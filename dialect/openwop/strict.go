@@ -22,19 +22,19 @@ const (
 	RuleID           agentevents.Rule = schemas.RuleID         // an id without the length or the grammar of the profile
 	RuleType         agentevents.Rule = "openwop-type"         // a type that is neither registered nor a vendor's
 	RuleEnum         agentevents.Rule = schemas.RuleEnum       // a word outside a closed list
-	RuleRange        agentevents.Rule = schemas.RuleRange      // a number out of range or with a fraction; a text's length
-	RuleForm         agentevents.Rule = schemas.RuleForm       // another type or form: of an object, text, time, decision
+	RuleRange        agentevents.Rule = schemas.RuleRange      // a number out of range or with a fraction; a text too short or long
+	RuleForm         agentevents.Rule = schemas.RuleForm       // another type than the profile's, or another form of a time or a decision
 	RuleClosed       agentevents.Rule = schemas.RuleClosed     // an extra member of a closed object
 	RuleResult       agentevents.Rule = "openwop-result-error" // a tool result, or the status ok, beside an error
 	RuleDuration     agentevents.Rule = "openwop-duration"     // a duration of a call that never began (schemas)
 	RuleNode         agentevents.Rule = "openwop-node"         // the events of a node are not in order, or name two nodes
-	RuleCausation    agentevents.Rule = "openwop-causation"    // agent.toolReturned whose causationId is not of its call
+	RuleCausation    agentevents.Rule = "openwop-causation"    // agent.toolReturned whose causationId is not the eventId of the call
 	RuleTool         agentevents.Rule = "openwop-tool"         // agent.toolReturned of another tool than its call
 	RuleBlock        agentevents.Rule = "openwop-block"        // agent.reasoned that closes a block of another agent
 	RuleInvocation   agentevents.Rule = "openwop-invocation"   // an invocation ends unopened, or its lines have content
 	RuleMemory       agentevents.Rule = "openwop-memory"       // a memory that has more after its consolidation
 	RuleOrchestrator agentevents.Rule = "openwop-orchestrator" // a decision of another orchestrator than the run's
-	RuleEscalate     agentevents.Rule = "openwop-escalation"   // none or two actions on a decision below the threshold
+	RuleEscalate     agentevents.Rule = "openwop-escalation"   // not exactly one action after a decision below the threshold, before its node or the run ends
 	RuleSequence     agentevents.Rule = "openwop-sequence"     // a sequence that does not rise within the run
 	RuleTerminal     agentevents.Rule = "openwop-terminal"     // an event after the end of the run or of its conversation
 )

@@ -531,7 +531,7 @@ func (f *Fold) violation(err *RuleError) {
 
 func (f *Fold) tell(err *RuleError) {
 	if f.opts.OnViolation != nil {
-		f.opts.OnViolation(err)
+		f.opts.OnViolation(err.clone()) // the next line replaces the texts of this one
 	}
 }
 

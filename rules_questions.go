@@ -283,6 +283,7 @@ type approval struct {
 	granted      bool
 	answered     time.Time // time of the grant
 	at           int       // index of the record in a fold
+	id           string    // key in approvals.byID; the text of another event must not replace it
 }
 
 // tooOld reports whether the time of a grant is over.
@@ -308,6 +309,7 @@ func (a *approvals) next() *approval {
 }
 
 func (a *approvals) add(id string, x *approval) {
+	x.id = id
 	put(&a.byID, id, x)
 	if x.granted && x.call != "" {
 		put(&a.byCall, x.callKey, id)
@@ -347,7 +349,7 @@ func (a *approvals) drop(id string) {
 func (a *approvals) grant(id string, at time.Time) {
 	if x := a.byID[id]; x != nil {
 		x.granted, x.answered = true, at
-		a.add(id, x)
+		a.add(x.id, x)
 	}
 }
 

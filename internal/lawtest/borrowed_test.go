@@ -15,6 +15,7 @@ import (
 
 	"github.com/agentevents/agentevents"
 	"github.com/agentevents/agentevents/columns"
+	"github.com/agentevents/agentevents/internal/effort"
 	"github.com/agentevents/agentevents/internal/stats"
 )
 
@@ -22,7 +23,7 @@ import (
 // the test each line is followed by one that overwrites that memory.
 func TestTextsOfLinesAreCopied(t *testing.T) {
 	t.Run("generated", func(t *testing.T) {
-		draws(t, 400)
+		draws(t, effort.Of(400, 6000, 40_000))
 		rapid.Check(t, func(t *rapid.T) {
 			run := Generate(t, Config{Lifecycle: Lifecycles().Draw(t, "lifecycle"), Wild: rapid.Bool().Draw(t, "wild")})
 			var lines [][]byte
@@ -71,7 +72,11 @@ func copied(t require.TestingT, lines [][]byte) {
 			b.add(t, line)
 		}
 	}
-	require.Equal(t, a.text(t), b.text(t))
+	want, got := a.text(t), b.text(t)
+	require.Len(t, got, len(want))
+	for i := range want {
+		require.Equal(t, want[i], got[i])
+	}
 }
 
 // gathered is all that is made of the events of a log.
@@ -80,14 +85,18 @@ type gathered struct {
 	stats   *stats.Collector
 	columns *columns.Tracker
 	rows    []string
+	broken  []*agentevents.RuleError
 }
 
 func newGathered() *gathered {
-	return &gathered{
-		fold:    agentevents.NewFoldSet(agentevents.FoldOptions{}),
+	m := &gathered{
 		stats:   stats.New(stats.ByAgent, stats.ByTool, stats.ByModel, stats.ByAgentModel, stats.ByAgentTool, stats.ByModelTool),
 		columns: columns.NewTracker(),
 	}
+	m.fold = agentevents.NewFoldSet(agentevents.FoldOptions{
+		OnViolation: func(v *agentevents.RuleError) { m.broken = append(m.broken, v) },
+	})
+	return m
 }
 
 func (m *gathered) add(t require.TestingT, line agentevents.Line) {
@@ -99,6 +108,9 @@ func (m *gathered) add(t require.TestingT, line agentevents.Line) {
 
 func (m *gathered) text(t require.TestingT) []string {
 	texts := m.rows
+	for _, v := range m.broken {
+		texts = append(texts, fmt.Sprintf("%+v", *v))
+	}
 	for s := range m.fold.Drain() {
 		text, err := json.Marshal(s)
 		require.NoError(t, err)

@@ -26,12 +26,8 @@ func (e *Ends) Add(session string, end End) {
 	if e.ends == nil {
 		e.ends = map[string][]End{}
 	}
-	list := e.ends[session]
-	if list == nil {
-		session = strings.Clone(session)
-	}
 	end.Status = strings.Clone(end.Status)
-	e.ends[session] = append(list, end)
+	e.ends[strings.Clone(session)] = append(e.ends[session], end) // a map keeps the key that it is written with last
 }
 
 // Merge adds the ends of other parts of the log.

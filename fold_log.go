@@ -443,6 +443,8 @@ func slowRunID(line []byte, pool *payloadPool) []byte {
 func (w *foldWorker) line(text string, at dealtLine) {
 	w.ev = Event{}
 	if bad := w.pool.parse(text, &w.ev); bad != nil {
+		text = strings.Clone(text) // the error keeps parts of it
+		bad = w.pool.parse(text, &w.ev)
 		whole, torn := fused(text, bad, &w.ev, &w.pool)
 		if torn == nil {
 			le, _ := lineErrorAt(at.Pos, bad, fault([]byte(text), at.last), true)

@@ -6,8 +6,7 @@ package deal
 import (
 	"hash/maphash"
 	"sync"
-
-	"github.com/agentevents/agentevents/internal/reuse"
+	"unsafe"
 )
 
 const (
@@ -33,9 +32,8 @@ type worker[N any] struct {
 
 // A batch is texts for one worker, in order.
 type batch[N any] struct {
-	text  reuse.Slab
+	text  []byte // the memory of the texts, which later ones use again
 	items []item[N]
-	size  int
 }
 
 type item[N any] struct {
@@ -44,7 +42,7 @@ type item[N any] struct {
 }
 
 // New returns a dealer with a worker for each function. It must be ended with Wait.
-// A text is never used again, so work may keep it.
+// A text is valid until work returns: a later text uses its memory again.
 func New[N any](work ...func(text string, note N)) *Dealer[N] {
 	d := &Dealer[N]{seed: maphash.MakeSeed()}
 	for _, f := range work {
@@ -61,8 +59,10 @@ func New[N any](work ...func(text string, note N)) *Dealer[N] {
 func (d *Dealer[N]) Deal(key, text []byte, note N) {
 	w := d.workers[maphash.Bytes(d.seed, key)%uint64(len(d.workers))]
 	b := w.out
-	b.items = append(b.items, item[N]{b.text.String(text), note})
-	if b.size += len(text); b.size >= batchSize {
+	start := len(b.text)
+	b.text = append(b.text, text...)
+	b.items = append(b.items, item[N]{unsafe.String(unsafe.SliceData(b.text[start:]), len(text)), note})
+	if len(b.text) >= batchSize {
 		w.in <- b
 		select {
 		case w.out = <-w.back:
@@ -108,14 +108,17 @@ func (w *worker[N]) batch(b *batch[N]) {
 	}
 }
 
-func newBatch[N any]() *batch[N] { return &batch[N]{text: reuse.Slab{Size: batchSize}} }
+func newBatch[N any]() *batch[N] { return &batch[N]{text: make([]byte, 0, batchSize+batchSize/8)} }
 
-// empty makes b ready to be filled again. Its text is somebody's strings.
+// empty makes b ready to be filled again.
 func (b *batch[N]) empty() {
 	items := b.items[:0]
 	if cap(items) > batchSize/64 { // many short texts
 		items = nil
 	}
 	clear(b.items)
-	*b = batch[N]{text: reuse.Slab{Size: batchSize}, items: items}
+	if cap(b.text) > 2*batchSize { // a long text
+		*b = *newBatch[N]()
+	}
+	b.text, b.items = b.text[:0], items
 }

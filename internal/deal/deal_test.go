@@ -19,6 +19,7 @@ func TestDeal(t *testing.T) {
 			work[i] = func(text string, note int) {
 				key, rest, _ := strings.Cut(text, " ")
 				if rest == padding {
+					key = strings.Clone(key) // a later text uses its memory again
 					got[i][key] = append(got[i][key], note)
 				}
 			}

@@ -7,7 +7,9 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -52,6 +54,60 @@ func TestTextsOfLinesAreCopied(t *testing.T) {
 		return err
 	})
 	require.NoError(t, err)
+}
+
+// Workers read lines into the memory of batches, which they use again: their fold of many megabytes is
+// the fold of one goroutine.
+func TestTextsOfBatchesAreCopied(t *testing.T) {
+	var logs [][]byte
+	err := filepath.WalkDir("../..", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || !strings.HasSuffix(path, ".jsonl") {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		if err == nil && len(text) < 1<<20 {
+			logs = append(logs, text)
+		}
+		return err
+	})
+	require.NoError(t, err)
+	var all bytes.Buffer
+	for n := 0; all.Len() < effort.Of(8, 16, 80)<<20; n++ {
+		for _, text := range logs {
+			all.Write(bytes.ReplaceAll(text, []byte(`"runId":"`), fmt.Appendf(nil, `"runId":"%d-`, n)))
+			all.WriteByte('\n')
+		}
+	}
+	fold := func(workers int) (texts, broken []string) {
+		var mu sync.Mutex
+		var errs []*agentevents.RuleError
+		o := agentevents.FoldOptions{Workers: workers, OnViolation: func(v *agentevents.RuleError) {
+			mu.Lock()
+			defer mu.Unlock()
+			errs = append(errs, v)
+		}}
+		l, err := agentevents.FoldLog(agentevents.NewReader(bytes.NewReader(all.Bytes()), agentevents.ReaderOptions{}), o)
+		texts = append(texts, fmt.Sprint(err))
+		for s := range l.Drain() {
+			text, err := json.Marshal(s)
+			require.NoError(t, err)
+			texts = append(texts, string(text))
+		}
+		for _, v := range errs {
+			broken = append(broken, fmt.Sprintf("%+v", *v))
+		}
+		slices.Sort(broken)
+		return texts, broken
+	}
+	want, broken := fold(0)
+	require.Greater(t, len(want), 100)
+	require.NotEmpty(t, broken)
+	got, gotBroken := fold(3)
+	require.Len(t, got, len(want))
+	for i := range want {
+		require.Equal(t, want[i], got[i])
+	}
+	require.Equal(t, broken, gotBroken)
 }
 
 // copied compares all that is made of lines with the same where each line has memory of its own.

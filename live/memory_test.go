@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -86,6 +87,13 @@ func TestWaitingReadersCostLittle(t *testing.T) {
 			}
 			done.Wait()
 			cost := (inUse() - before) / test.readers
+			for range 100 { // the servers of readers that have the end may be in the middle of their work
+				if cost < most {
+					break
+				}
+				time.Sleep(50 * time.Millisecond)
+				cost = (inUse() - before) / test.readers
+			}
 			t.Logf("%d bytes a reader", cost)
 			require.Less(t, cost, int64(most))
 		})

@@ -333,7 +333,7 @@ func TestErrorsOfRuntimesNameLegalValues(t *testing.T) {
 	require.NoError(t, run.Emit(ctx, &ae.RunCompleted{}))
 	_, err = em.Run("r")
 	require.ErrorIs(t, err, ae.ErrRunReleased)
-	require.ErrorContains(t, err, `a closed one goes on with Emitter.Resume, an ended one takes only what may follow its end (run "r")`)
+	require.ErrorContains(t, err, `continue a closed run with Emitter.Resume; an ended run takes only events that may follow its end (run "r")`)
 	again, err := em.Resume(&ae.RunSnapshot{RunState: ae.RunState{RunID: "r", NextSequence: 2, TerminalKind: ae.KindRunCompleted}})
 	require.NoError(t, err)
 	require.ErrorContains(t, again.Emit(ctx, &ae.RunResumed{}), `only session events, audits, usage and late events may follow; run "r" is ended by run.completed`)

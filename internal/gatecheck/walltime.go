@@ -23,12 +23,12 @@ var (
 	// sameTime are the methods of a time that return it in another form, or a time at a
 	// fixed distance.
 	sameTime = regexp.MustCompile(`\.(Add|AddDate|In|Local|Round|Truncate|UTC|Unix|UnixMicro|UnixMilli|UnixNano)$`)
-	elapsing = regexp.MustCompile(`^time\.(Since|Until)$|\.(Elapsed|NsPerOp)$`)
+	elapsing = regexp.MustCompile(`^time\.(Since|Until)$|^cputime\.Process$|\.(Elapsed|NsPerOp)$`)
 	failing  = regexp.MustCompile(`^(require|assert)\.|\.(Error|Fail|Fatal)|^panic$`)
 )
 
-// walltime finds comparisons of elapsed time of the wall clock, and short time limits of
-// waits. Inside of synctest.Test time is exact, so nothing is reported there. A loop may
+// walltime finds comparisons of elapsed time of the wall clock and of CPU time, and short
+// time limits of waits. A busy machine takes more CPU time for the same work too. Inside of synctest.Test time is exact, so nothing is reported there. A loop may
 // run until a time, as that is a wait too.
 func walltime(t *tree) ([]string, error) {
 	var findings []finding
@@ -76,8 +76,8 @@ func (w *wallClock) difference(e ast.Expr) bool {
 
 // inspect reports the places of a file that break the rules.
 func (w *wallClock) inspect(f *file, report func(token.Pos, string)) {
-	const compares = "compares times of the wall clock, which fails on a busy machine: " +
-		"compare CPU time or counted work, or use testing/synctest"
+	const compares = "compares times of a clock, which fails on a busy machine: " +
+		"use internal/scale, count work, or use testing/synctest"
 	isPoint := func(e ast.Expr) bool { return w.isPoint(w.points, e) }
 	isElapsed := func(e ast.Expr) bool { return w.derived(e, w.elapsed, w.difference) }
 	wait := func(pos token.Pos, limit time.Duration) {

@@ -172,7 +172,7 @@ func Linear(t testing.TB, n int, prepare func(n int) (work func())) {
 	leastFew, leastMany := time.Duration(math.MaxInt64), time.Duration(math.MaxInt64)
 	for range attempts {
 		leastFew, leastMany = min(leastFew, used(few, 8)), min(leastMany, used(many, 1))
-		if leastMany < limit*max(leastFew, 1) {
+		if leastMany < limit*max(leastFew, 1) { //wallclock: least times of alternating attempts, with a wide limit
 			return
 		}
 	}

@@ -17,8 +17,9 @@ step() {
 
 # tests ARG... runs go test, and nothing from its cache: that also keeps a skip for want of a
 # program that has been installed since. It fails if a test is skipped for a reason that
-# internal/gatecheck/skips.txt lacks. The end of the gate lists the reasons.
-tests() { "$tmp/gatecheck" tests -record "$tmp/skips" -- go test -count=1 "$@"; }
+# internal/gatecheck/skips.txt lacks. The end of the gate lists the reasons. The ten minutes that
+# go test gives a package are too few on a busy machine.
+tests() { "$tmp/gatecheck" tests -record "$tmp/skips" -- go test -count=1 -timeout 30m "$@"; }
 
 # programs installs, where it can, the programs that tests need and a machine may lack.
 programs() {

@@ -73,11 +73,12 @@
 // A span that does not end is never exported. So a span also ends with the span that it is a part
 // of, with its run, when the run is idle for too long, when too many are open, and with
 // [Hook.Close]. It ends at the time of its last event and has the reason in
-// agentevents.closed.reason; it has an error then, unless the run ended well, or waits for people
-// or to go on. A return that comes after that is an event, not a second span.
+// agentevents.closed.reason; it has an error then, unless its run and its agent ended well, or the run
+// waits for people or to go on. A call may outlive its agent: its span ends with its return. A return
+// after the run's end is an event, not a second span.
 //
-// A span may begin after its parent has ended, as the span of an agent that works on in the
-// background, or before its parent, as a wait, an agent or a call that is older than the resumed
+// A span may begin or end after its parent has ended, as the span of a call or an agent that works on in the
+// background, or begin before its parent, as a wait, an agent or a call that is older than the resumed
 // run's root: everything that is open when the run is resumed has a span in both traces. Jaeger's
 // pages report that as clock skew, unless the resource has the attribute ip: spans of one address
 // share a clock.

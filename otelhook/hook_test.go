@@ -425,7 +425,7 @@ invoke_workflow n 0-1
 invoke_workflow 0-3
   invoke_agent a 0-3
     execute_tool tool-c 1-1
-    execute_tool tool-c 2-2 error closed=parent_ended
+    execute_tool tool-c 2-2 error closed=shutdown
 `, 0},
 		{"an end whose time is before its start", []event{{5, "a", start}, {6, "a", call("c")}, {1, "a", done("c")}, {2, "a", end}}, `
 invoke_workflow 5-6

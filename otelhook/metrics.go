@@ -158,11 +158,15 @@ func (x *meters) ended(d *data, s *spans.Span) {
 	operation := s.Attr(spans.AttrOperation).Text
 	unknown := s.Attr(spans.AttrNoStart).Value == true || s.Attr(spans.AttrNoEnd).Value == true
 	guessed := s.Attr(spans.AttrMadeUp).Value == true || unknown && s.Attr(spans.AttrStated).Value != true
+	var more []attribute.KeyValue
+	if operation == spans.OpTool && s.ClosedReason != "" && s.Status != spans.StatusError { // the run ended well without its return
+		more = append(more, attribute.String(spans.AttrErrorType, spans.ErrorIncomplete))
+	}
 	if operation == spans.OpTool && !d.foreign {
-		x.calls.Add(ctx, 1, labels(s.Attributes, durationKeys[operation]))
+		x.calls.Add(ctx, 1, labels(s.Attributes, durationKeys[operation], more...))
 	}
 	if h := x.durations[operation]; h != nil && !d.foreign && !guessed {
-		h.Record(ctx, s.Lasted().Seconds(), labels(s.Attributes, durationKeys[operation]))
+		h.Record(ctx, s.Lasted().Seconds(), labels(s.Attributes, durationKeys[operation], more...))
 	}
 	switch {
 	case d.foreign: // who makes the span makes the metrics of the conventions

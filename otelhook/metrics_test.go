@@ -116,6 +116,25 @@ func TestCallsWithinAMillisecond(t *testing.T) {
 	require.Contains(t, got, "gen_ai.client.inference.duration [s] {gen_ai.operation.name=chat,gen_ai.request.model=x} 0.000125")
 }
 
+// TestCallsThatOutliveTheirAgent: a return after the agent's end counts as any other, a call without one as
+// incomplete, also in a run that ended well.
+func TestCallsThatOutliveTheirAgent(t *testing.T) {
+	r, reader := metered(t, otelhook.Options{})
+	run := r.run(t, "r")
+	emit(t, run, &ae.RunStarted{})
+	a := run.Agent("a")
+	emit(t, a, &ae.AgentStarted{}, &ae.ToolCalled{CallID: "d", ToolID: "never"})
+	late, err := a.Call(t.Context(), &ae.ToolCalled{CallID: "c", ToolID: "late"})
+	require.NoError(t, err)
+	emit(t, a, &ae.AgentEnded{})
+	require.NoError(t, late.Return(t.Context(), `"done"`))
+	emit(t, run, &ae.RunCompleted{})
+	got := strings.Join(measured(t, reader), "\n")
+	require.Contains(t, got, "agentevents.tool_calls [{tool_call}] {gen_ai.agent.name=a,gen_ai.tool.name=late} 1")
+	require.Contains(t, got,
+		"agentevents.tool_calls [{tool_call}] {error.type=agentevents.incomplete,gen_ai.agent.name=a,gen_ai.tool.name=never} 1")
+}
+
 // A call of which no duration is known is counted, and is in no histogram.
 func TestUnknownDurationsAreInNoHistogram(t *testing.T) {
 	r, reader := metered(t, otelhook.Options{})

@@ -244,7 +244,8 @@ func (m *Mapper) runEnded(ev *agentevents.Event, outcome, incomplete string) *Sp
 	m.turned, m.summed = nil, false
 	m.lapse(ev)
 	for _, s := range slices.Backward(m.order) {
-		m.close(s, ReasonRunEnded, incomplete != "")
+		_, failed := s.outlives()
+		m.close(s, ReasonRunEnded, incomplete != "" || failed)
 	}
 	m.order, m.open, m.waits, m.handoffs, m.spare, m.store = nil, nil, nil, nil, nil, nil
 	root.set(str(AttrOutcome, outcome))
@@ -462,7 +463,7 @@ func (m *Mapper) agentEnded(ev *agentevents.Event, p *agentevents.AgentEnded) *S
 	a.span.waits = a.span.waits || a.span.madeUp && m.o.Late
 	a.ended, a.model, a.went = true, nil, went(p, a.failed)
 	s := a.span
-	m.closeOf(a)
+	m.closeOf(a, false)
 	s.set(str("agentevents.agent.outcome", cmp.Or(string(p.Outcome), word(p.Status))))
 	switch {
 	case p.Error.OK:
@@ -510,15 +511,26 @@ func (m *Mapper) totals(a *agent) {
 	a.span.set(val(AttrModelCalls, a.models))
 }
 
-// closeOf closes the calls, turns and steps of an agent, which has ended. Agents that it
-// has started may work on.
-func (m *Mapper) closeOf(a *agent) {
+// closeOf closes the turns and steps of an agent, which has ended, and its calls if that is wanted.
+// Agents that it has started may work on.
+func (m *Mapper) closeOf(a *agent, calls bool) {
 	for _, s := range slices.Backward(m.order) {
 		if s.key.agent == a.id && s.key.kind != "agent" && s.key.kind != "phase" && s.key.kind != "node" &&
-			(len(m.own) == 0 || s.under(a.span)) {
+			(calls || !s.call()) && (len(m.own) == 0 || s.under(a.span)) {
 			m.close(s, ReasonParentEnded, true)
 		}
 	}
+}
+
+// call reports whether the span is a call's. A call in the background returns after its agent's end.
+func (s *Span) call() bool { return s.key.kind == "tool" || s.key.kind == "model" }
+
+// outlives reports whether the span is open although its agent's has ended, and whether that has an error.
+func (s *Span) outlives() (outlives, failed bool) {
+	for s != nil && s.key.kind != "agent" {
+		s = s.Parent
+	}
+	return s != nil && s.ended, s != nil && s.ended && s.Status == StatusError
 }
 
 // counted returns the agent for its counts, or one that nobody looks at.
@@ -798,7 +810,7 @@ func (m *Mapper) nodeEnds(ev *agentevents.Event, took time.Duration,
 		return m.stepEnds(ev, nodeKey(ev), node, info)
 	}
 	a.ended = true
-	m.closeOf(a)
+	m.closeOf(a, true)
 	switch {
 	case a.started:
 		m.abandon(a, ReasonParentEnded)
@@ -1157,6 +1169,6 @@ func (m *Mapper) took(ev *agentevents.Event, k key) any {
 func (m *Mapper) late(ev *agentevents.Event) *Span {
 	m.Unmatched++
 	s := m.scope(ev)
-	m.note(s, ev, "agentevents.late_end", SeverityWarn, str("agentevents.event.type", string(ev.Kind())))
+	m.note(s.working(), ev, "agentevents.late_end", SeverityWarn, str("agentevents.event.type", string(ev.Kind())))
 	return s
 }

@@ -695,7 +695,7 @@ func (m *Mapper) makeRoom() {
 		if s.ended {
 			continue
 		}
-		if s.key.kind == "tool" || s.key.kind == "model" {
+		if s.call() {
 			oldest = s
 			break
 		}
@@ -945,8 +945,8 @@ func (s *Span) under(of *Span) bool {
 }
 
 // Close ends all open spans at the time of their last event, for the reason. The end of a paused
-// run is not an error, nor is the idle time of a run that waits for people. A made-up root without
-// open spans below it ends without a reason.
+// run is not an error, nor is the idle time of a run that waits for people. A made-up root below which
+// only calls of ended agents are open ends without a reason.
 //
 // Events may still be fed: they belong to spans that have ended, and open new ones below.
 func (m *Mapper) Close(reason string) {
@@ -958,7 +958,8 @@ func (m *Mapper) Close(reason string) {
 	failed := reason != ReasonPaused && !(reason == ReasonIdle && (m.paused || len(m.waits) > 0))
 	done := true
 	for _, s := range m.open {
-		done = done && s.madeUp
+		outlives, _ := s.outlives()
+		done = done && (s.madeUp || s.call() && outlives)
 	}
 	for _, s := range slices.Backward(m.order) {
 		m.close(s, reason, failed)

@@ -52,7 +52,7 @@ func (m *Mapper) note(s *Span, ev *agentevents.Event, name string, severity Seve
 
 // Found adds a point about a finding that the event has made begin or grow.
 func (m *Mapper) Found(ev *agentevents.Event, kind, severity, tool string, count int, began bool) {
-	m.note(m.scope(ev), ev, "agentevents.finding", SeverityWarn, str("agentevents.finding.kind", kind),
+	m.note(m.scope(ev).working(), ev, "agentevents.finding", SeverityWarn, str("agentevents.finding.kind", kind),
 		str("agentevents.finding.severity", severity),
 		val("agentevents.finding.count", count), val("agentevents.finding.began", began),
 		str("agentevents.finding.tool", word(tool)))

@@ -187,8 +187,37 @@ func TestOpenSpansEndAtTheirLastEvent(t *testing.T) {
 		}, lines(
 			"invoke_workflow n 0-8",
 			"  invoke_agent a 1-5",
-			"    execute_tool Read 2-2 error=agentevents.incomplete closed=parent_ended",
+			"    execute_tool Read 2-6",
 			"  invoke_agent b 3-7")},
+		{"agent ended, no return", func(r *recording) {
+			r.feed("a", &ae.AgentEnded{}, &ae.TextCompleted{})
+			r.feed("b", &ae.AgentEnded{})
+			r.feed("", &ae.RunCompleted{})
+		}, lines(
+			"invoke_workflow n 0-8 +text",
+			"  invoke_agent a 1-5",
+			"    execute_tool Read 2-2 closed=run_ended",
+			"  invoke_agent b 3-7")},
+		{"agent failed, no return", func(r *recording) {
+			r.feed("a", &ae.AgentEnded{Outcome: ae.OutcomeAborted})
+			r.feed("b", &ae.AgentEnded{})
+			r.feed("", &ae.RunCompleted{})
+		}, lines(
+			"invoke_workflow n 0-7",
+			"  invoke_agent a 1-5 error=aborted",
+			"    execute_tool Read 2-2 error=agentevents.incomplete closed=run_ended",
+			"  invoke_agent b 3-6")},
+		{"agent ended, return twice", func(r *recording) {
+			done := &ae.ToolReturned{CallID: "c", ToolID: "Read", Status: ae.ToolStatusOK}
+			r.feed("a", &ae.AgentEnded{}, done, done)
+			r.m.Unmatched--
+			r.feed("b", &ae.AgentEnded{})
+			r.feed("", &ae.RunCompleted{})
+		}, lines(
+			"invoke_workflow n 0-9 +late_end",
+			"  invoke_agent a 1-5",
+			"    execute_tool Read 2-6",
+			"  invoke_agent b 3-8")},
 		{"paused and released", func(r *recording) { r.feed("", &ae.RunPaused{}); r.m.Release() }, lines(
 			"invoke_workflow n 0-5 closed=paused +run.paused",
 			"  invoke_agent a 1-2 closed=paused",

@@ -57,7 +57,7 @@ func (a *Agent) Ask(ctx context.Context, p *ApprovalRequested) (Approval, error)
 		over = t.C
 	}
 	answer, err := a.wait(ctx, questionKey{KindApprovalRequested, id}, &out, over, func() Payload {
-		return &ApprovalRejected{ApprovalID: id, Feedback: "nobody answered within " + out.Timeout.V.String()}
+		return &ApprovalRejected{ApprovalID: id, Answer: "timeout", Feedback: "nobody answered within " + out.Timeout.V.String()}
 	})
 	switch p := answer.(type) {
 	case *ApprovalGranted:

@@ -144,7 +144,7 @@ func Table() []Column {
 		few("run_status", "Status of the run after the event, where the event changes it, as in a snapshot: running, waiting, paused, cancelling, completed, failed, cancelled, ended. The last one of a run is its status.", func(r *Row) string { return r.RunStatus }),
 		few("status", "How that which the event ends went, in one word for all documents: succeeded, partial, skipped, failed, refused, cancelled, or unknown for a word that nobody knows. NULL for other events, and for the second return of a call.", func(r *Row) string { return r.Status }),
 		{Name: "failed", Kind: Bool, Doc: "True for the status failed and false for succeeded; NULL for others, which are neither.", Bool: func(r *Row) (bool, bool) { return r.Failed.V, r.Failed.OK }},
-		float("duration_ms", "How long that took which the event ends, in milliseconds: as the event states it, else the time since it began. NULL if neither is known; of a model call and a tool call also if the clock of the log stood still.", func(r *Row) agentevents.Opt[float64] { return r.DurationMS }),
+		float("duration_ms", "How long that took which the event ends, in milliseconds: as the event states it, else the time since it began. NULL if neither is known, and for an approval that nobody answered in time; of a model call and a tool call also if the clock of the log stood still.", func(r *Row) agentevents.Opt[float64] { return r.DurationMS }),
 		text("result", "The result of that which the event ends, as JSON.", func(r *Row) string { return r.Result }),
 		text("error", "The text of the error, else its code.", func(r *Row) string { return r.Error }),
 

@@ -256,10 +256,10 @@ func (r *Row) people(ev *agentevents.Event, e *agentevents.Effect) {
 		r.Tool, r.CallID = p.ToolID, p.CallID
 	case *agentevents.ApprovalGranted:
 		r.ended(endword.Succeeded)
-		r.waited(e.Began, ev.Time)
+		r.waited(e.Began, ev.Time, p.Answer)
 	case *agentevents.ApprovalRejected:
 		r.ended(endword.Refused)
-		r.waited(e.Began, ev.Time)
+		r.waited(e.Began, ev.Time, p.Answer)
 	case *agentevents.AuditChecked:
 		r.Name, r.Result = p.CheckpointID, string(p.Evidence)
 		r.ended(endword.Of(string(p.Result)))
@@ -371,9 +371,11 @@ func (r *Row) took(stated agentevents.Opt[time.Duration], from, to time.Time, mo
 	}
 }
 
-// waited sets the time from a request to its answer.
-func (r *Row) waited(from, to time.Time) {
-	r.took(agentevents.Opt[time.Duration]{}, from, to, false)
+// waited sets the time from a request for an approval to a person's answer. word is the answer's own.
+func (r *Row) waited(from, to time.Time, word string) {
+	if !endword.Lapsed(word) {
+		r.took(agentevents.Opt[time.Duration]{}, from, to, false)
+	}
 }
 
 func milliseconds(d time.Duration) agentevents.Opt[float64] {

@@ -228,6 +228,9 @@ var patterns = []pattern{
 	{"a person's lunch break", nil, findings.Options{}, func(s *script) {
 		s.start("a")
 		s.model("a", 10)
+		s.emit("a", &agentevents.ApprovalRequested{ApprovalID: "nobody", Timeout: agentevents.Some(time.Minute)})
+		s.wait(time.Minute + time.Millisecond)
+		s.emit("a", &agentevents.ApprovalRejected{ApprovalID: "nobody", Answer: "timeout"})
 		s.emit("a", &agentevents.ApprovalRequested{ApprovalID: "ap", Action: "deploy"})
 		s.wait(90 * time.Minute)
 		s.emit("a", &agentevents.ApprovalGranted{ApprovalID: "ap", ApprovedBy: "ann"})

@@ -166,11 +166,11 @@ func (r *Run) event(ev *agentevents.Event) {
 	case *agentevents.ClarificationRequested:
 		r.ask(ev, p.InterruptID, agentevents.Opt[time.Duration]{})
 	case *agentevents.ApprovalGranted:
-		r.answer(ev, p.ApprovalID)
+		r.answer(ev, p.ApprovalID, p.Answer)
 	case *agentevents.ApprovalRejected:
-		r.answer(ev, p.ApprovalID)
+		r.answer(ev, p.ApprovalID, p.Answer)
 	case *agentevents.ClarificationResolved:
-		r.answer(ev, p.InterruptID)
+		r.answer(ev, p.InterruptID, "")
 	case *agentevents.MessageCreated:
 		if p.Message.Role == "user" || p.Message.From == "user" {
 			for _, a := range r.agents {

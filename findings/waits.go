@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/internal/endword"
 )
 
 // gap looks at the time since the last event: nothing in the run may explain it.
@@ -172,8 +173,11 @@ func (r *Run) late(ev *agentevents.Event, q *question, write func(*found) string
 }
 
 // answer closes a question: its answer may come too late.
-func (r *Run) answer(ev *agentevents.Event, id string) {
+func (r *Run) answer(ev *agentevents.Event, id, word string) {
 	q, open := r.drop(hashOf(id))
+	if endword.Lapsed(word) {
+		return // nobody was late
+	}
 	i := slices.IndexFunc(r.ended, func(q question) bool { return q.id == hashOf(id) })
 	write := afterEndText
 	switch at := known(ev.Time); {

@@ -341,8 +341,9 @@ func TestAnApprovalThatNobodyGivesExpires(t *testing.T) {
 	r, reader := metered(t, otelhook.Options{})
 	run := r.run(t, "r")
 	emit(t, run, &ae.RunStarted{Name: "n"})
-	emit(t, run.Agent("a"), &ae.AgentStarted{}, &ae.ApprovalRequested{ApprovalID: "p", Timeout: ae.Some(time.Minute)}, &ae.ApprovalRequested{ApprovalID: "q", Timeout: ae.Some(time.Hour)})
+	emit(t, run.Agent("a"), &ae.AgentStarted{}, &ae.ApprovalRequested{ApprovalID: "p", Timeout: ae.Some(time.Minute)}, &ae.ApprovalRequested{ApprovalID: "q", Timeout: ae.Some(time.Hour)}, &ae.ApprovalRequested{ApprovalID: "t"})
 	r.pass(10 * time.Minute)
+	emit(t, run, &ae.ApprovalRejected{ApprovalID: "t", Answer: "timeout"})
 	emit(t, run, &ae.RunCancelled{})
 	var waits []string
 	for _, s := range r.spans() {
@@ -350,8 +351,8 @@ func TestAnApprovalThatNobodyGivesExpires(t *testing.T) {
 			waits = append(waits, fmt.Sprint(value(s, "agentevents.approval.id").AsString(), value(s, "agentevents.approval.decision").AsString(), s.EndTime.Sub(s.StartTime)))
 		}
 	}
-	require.Equal(t, []string{"pexpired1m0s"}, waits, "nobody knows about the other one")
-	require.Contains(t, strings.Join(measured(t, reader), "\n"), "agentevents.approval.wait [s] {agentevents.approval.decision=expired} 60")
+	require.Equal(t, []string{"texpired10m0s", "pexpired1m0s"}, waits, "nobody knows about q")
+	require.Contains(t, strings.Join(measured(t, reader), "\n"), "agentevents.approval.wait [s] {agentevents.approval.decision=expired} 660")
 }
 
 // The zero Hook does nothing, and an emitter does not take it.

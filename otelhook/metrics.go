@@ -75,7 +75,7 @@ func newMeters(p metric.MeterProvider, v spans.Semconv) (*meters, error) {
 		modelCalls: sizes("gen_ai.invoke_agent.inference_calls",
 			"{inference_call}", "Model calls of an agent.", doubling(1, 8, 2)),
 		toolCalls: sizes("gen_ai.invoke_agent.tool_calls", "{tool_call}", "Tool calls of an agent.", doubling(1, 8, 2)),
-		wait:      seconds("agentevents.approval.wait", "Time until a person answers.", waits),
+		wait:      seconds("agentevents.approval.wait", "Time until a person answers, or the request expires.", waits),
 		taken:     seconds("agentevents.handoff.wait", "Time until a handoff is accepted.", waits),
 		runs:      counter("agentevents.runs", "{run}", "Runs, by outcome."),
 		calls:     counter("agentevents.tool_calls", "{tool_call}", "Tool calls that are over."),

@@ -33,7 +33,7 @@ func TestMetricsDocument(t *testing.T) {
 	require.Greater(t, len(series), 10)
 
 	labels := map[string]bool{"le": true}
-	for _, key := range []string{spans.AttrOutcome, spans.AttrEvaluation, spans.AttrScoreLabel, spans.AttrErrorType, "agentevents.handoff.from", "agentevents.handoff.to", "agentevents.finding.kind", "agentevents.finding.severity"} {
+	for _, key := range []string{spans.AttrOutcome, spans.AttrEvaluation, spans.AttrScoreLabel, spans.AttrErrorType, "agentevents.handoff.from", "agentevents.handoff.to", "agentevents.finding.kind", "agentevents.finding.severity", "agentevents.approval.decision"} {
 		labels[under(key)] = true
 	}
 	queries := regexp.MustCompile("(?s)```promql\n(.*?)```").FindAllStringSubmatch(string(doc), -1)

@@ -23,6 +23,21 @@ func TestPrompt(t *testing.T) {
 	}
 }
 
+// An answer that nobody gave is no refusal.
+func TestAnswer(t *testing.T) {
+	for own, want := range map[string]struct {
+		word string
+		mark Mark
+	}{
+		"": {"rejected", Bad}, "denied": {"rejected (denied)", Bad}, "refine": {"refine", None},
+		"timeout": {"timeout", Warn}, "expired": {"expired", Warn},
+	} {
+		word, mark := Answer(false, own)
+		require.Equal(t, want.word, word)
+		require.Equal(t, want.mark, mark, own)
+	}
+}
+
 func TestShort(t *testing.T) {
 	require.Equal(t, strings.Repeat("ä", maxNote)+"…", short(strings.Repeat("ä", 10*maxNote), maxNote))
 }

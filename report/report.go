@@ -532,6 +532,8 @@ func Answer(granted bool, own string) (word string, mark Mark) {
 		return "granted (" + short(own, maxWhy) + ")", Good
 	case how == endword.Refused:
 		return "rejected (" + short(own, maxWhy) + ")", Bad
+	case endword.Lapsed(own):
+		return short(own, maxWhy), Warn // nobody has refused
 	}
 	return short(own, maxWhy), view.MarkOf(how)
 }

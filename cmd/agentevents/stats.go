@@ -43,7 +43,7 @@ numbers. A metric whose divisor is 0 has no data: null in JSON.
                              the tasks that succeeded
   human approval latency     mean time from the requests of approvals to the answers
                              of people; a request that expires or that is made again
-                             is unanswered
+                             is unanswered, and so is one with the answer "timeout"
   context compression ratio  tokens before the context was compacted, by those after, of
                              the compactions that state both
   finding rate               runs with a loop, a stall or waste, of all runs: see

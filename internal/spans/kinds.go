@@ -979,6 +979,14 @@ func (m *Mapper) answered(ev *agentevents.Event, kind, id, decision, said string
 	return m.waited(ev, k, w, decision, said)
 }
 
+// decision is the decision on an approval, unless the answer has the word for one that nobody gave.
+func decision(word, made string) string {
+	if endword.Lapsed(word) {
+		return "expired"
+	}
+	return made
+}
+
 // lapse makes the spans of questions that nobody has answered in their time.
 func (m *Mapper) lapse(ev *agentevents.Event) {
 	for _, k := range slices.SortedFunc(maps.Keys(m.waits), func(a, b key) int { return cmp.Compare(m.waits[a].first, m.waits[b].first) }) {

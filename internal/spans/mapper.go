@@ -430,9 +430,9 @@ func (m *Mapper) feed(ev *agentevents.Event) *Span {
 	case *agentevents.ApprovalRequested:
 		return m.asked(ev, "approval", p.ApprovalID, p.CallID, p.Timeout)
 	case *agentevents.ApprovalGranted:
-		return m.answered(ev, "approval", p.ApprovalID, "granted", p.Feedback)
+		return m.answered(ev, "approval", p.ApprovalID, decision(p.Answer, "granted"), p.Feedback)
 	case *agentevents.ApprovalRejected:
-		return m.answered(ev, "approval", p.ApprovalID, "denied", p.Feedback)
+		return m.answered(ev, "approval", p.ApprovalID, decision(p.Answer, "denied"), p.Feedback)
 	case *agentevents.ClarificationRequested:
 		return m.asked(ev, "clarification", p.InterruptID, p.CallID, agentevents.Opt[time.Duration]{})
 	case *agentevents.ClarificationResolved:

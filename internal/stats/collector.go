@@ -525,7 +525,8 @@ func (c *Collector) approval(a *agentevents.ApprovalSnapshot, agent string) {
 	wait := a.AnsweredAt.Sub(a.RequestedAt)
 	c.count(ByAgent, "", agent, func(t *tally) {
 		switch {
-		case a.ClosedBy != agentevents.KindApprovalGranted && a.ClosedBy != agentevents.KindApprovalRejected:
+		case a.ClosedBy != agentevents.KindApprovalGranted && a.ClosedBy != agentevents.KindApprovalRejected,
+			endword.Lapsed(a.Answer):
 			t.unanswered++
 		case !agentevents.TimeKnown(a.RequestedAt) || !agentevents.TimeKnown(a.AnsweredAt):
 		case wait >= 0: // else the clocks do not agree

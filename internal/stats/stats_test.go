@@ -192,6 +192,10 @@ func TestMetrics(t *testing.T) {
 			{agent: "a", p: &ae.AgentStarted{}}, ask("1", 10), ask("1", 20), {agent: "a", second: 25, p: &ae.ApprovalGranted{ApprovalID: "1"}},
 			ask("2", 30), {agent: "a", second: 29, p: &ae.ApprovalGranted{ApprovalID: "2"}},
 			ask("3", 40), {agent: "a", second: 90, p: &ae.AgentEnded{Outcome: ae.OutcomeAborted}}}},
+		{"latency: the answers timeout and expired are nobody's, refine is a person's", latency, Metric{some(7000), some(7000), 1}, []entry{
+			{agent: "a", p: &ae.AgentStarted{}}, ask("1", 10), {agent: "a", second: 20, p: &ae.ApprovalRejected{ApprovalID: "1", Answer: "timeout"}},
+			ask("2", 30), {agent: "a", second: 90, p: &ae.ApprovalRejected{ApprovalID: "2", Answer: "expired"}},
+			ask("3", 91), {agent: "a", second: 98, p: &ae.ApprovalRejected{ApprovalID: "3", Answer: "refine"}}}},
 
 		{"compression: no tokens", compression, Metric{none, some(0), 0}, []entry{{agent: "a", p: &ae.ContextCompacted{TokensBefore: ae.Some[int64](9)}}}},
 		{"compression: 100 to 20 and 20 to 10", compression, Metric{some(4), some(120), 30}, []entry{

@@ -130,7 +130,7 @@ func (d *drawer) act(agent, id string) {
 		case 0:
 			d.emit("", "", &ae.ApprovalGranted{ApprovalID: id})
 		case 1:
-			d.emit("", "", &ae.ApprovalRejected{ApprovalID: id})
+			d.emit("", "", &ae.ApprovalRejected{ApprovalID: id, Answer: d.pick("", "timeout")})
 		}
 	case 5:
 		d.emit("", "", &ae.ClaimVerified{FindingID: id, VerifierAgentID: "v", Verdict: d.pick("accepted", "rejected",

@@ -1,6 +1,7 @@
 package agentevents
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"runtime"
@@ -16,7 +17,8 @@ var errLeftOpen = errors.New("the agent ended before the return")
 // Finish ends the agent with the outcome of its work, err or nil: its open calls and model calls
 // fail first, with err (see [Call.Fail]). p has further facts of the end and may be nil. Where it
 // names neither an outcome nor an error the outcome is converged without err; with err the error is
-// recorded, and the outcome is aborted if err is a cancellation or a deadline for [Call.Fail].
+// recorded, with the code of [ModelCall.Fail], and the outcome is aborted if err is a cancellation or a
+// deadline for [Call.Fail].
 // Finish does not change p, and the caller must not change it afterwards.
 //
 // Pass the context that was cancelled: it has the cause (see [Call.Fail]). Statuses follow under
@@ -127,13 +129,22 @@ func (a *Agent) end(ctx context.Context, err error, p *AgentEnded) error {
 			out.Outcome = OutcomeConverged
 		} else {
 			how := failed(orBackground(ctx), err)
-			out.Error = how.Error
+			out.Error = how.coded()
 			if how.stopped() {
 				out.Outcome = OutcomeAborted
 			}
 		}
 	}
 	return a.Emit(ctx, &out)
+}
+
+// coded returns the error. Its code is the status if that tells more than that there is an error.
+func (p *ToolReturned) coded() Opt[ErrorInfo] {
+	info := p.Error
+	if p.Status != ToolStatusError {
+		info.V.Code = cmp.Or(info.V.Code, string(p.Status))
+	}
+	return info
 }
 
 // stopped reports whether the end came from outside.
@@ -173,7 +184,7 @@ func (r *Run) Finish(ctx context.Context, err error) (errs error) {
 	var p Payload = &RunCompleted{}
 	if err != nil {
 		how := failed(orBackground(ctx), err)
-		p = &RunFailed{Error: how.Error}
+		p = &RunFailed{Error: how.coded()}
 		if how.Status == ToolStatusCancelled && how.Error.V.Code != codeBudget {
 			p = &RunCancelled{Reason: how.Error.V.Message}
 		}

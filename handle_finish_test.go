@@ -62,6 +62,9 @@ func TestFinishClosesOpenItemsOfTheAgent(t *testing.T) {
 			require.Equal(t, "c", returned.CallID)
 			require.Equal(t, tc.status, returned.Status)
 			require.Equal(t, "m", answered.ModelCallID)
+			if end.Error.OK {
+				require.Equal(t, answered.Error.V.Code, end.Error.V.Code, "one end, one code")
+			}
 			require.True(t, answered.Error.OK)
 			require.Equal(t, []string{"theirs"}, other.OpenCalls())
 

@@ -1,7 +1,6 @@
 package agentevents
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -268,10 +267,7 @@ func (c *ModelCall) Fail(ctx context.Context, err error) error {
 		return nil
 	}
 	p := failed(orBackground(ctx), err)
-	if p.Status != ToolStatusError {
-		p.Error.V.Code = cmp.Or(p.Error.V.Code, string(p.Status))
-	}
-	return c.Return(ctx, &ModelReturned{Error: p.Error, Response: p.Result})
+	return c.Return(ctx, &ModelReturned{Error: p.coded(), Response: p.Result})
 }
 
 // heard keeps the time of the first piece. The caller has the handle for itself.

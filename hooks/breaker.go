@@ -438,7 +438,7 @@ func (r *run) count(ev *agentevents.Event) {
 		switch {
 		case !p.Error.OK:
 			r.returned("", succeeded)
-		case p.Error.V.Code != codeCancelled:
+		case !cancelled(p.Error):
 			r.returned("", failed)
 		}
 	}

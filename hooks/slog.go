@@ -8,6 +8,7 @@ import (
 	"log/slog"
 
 	"github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/internal/endword"
 )
 
 // A Slog is a sink that makes each event a record of the program's log.
@@ -81,11 +82,12 @@ func (l Slog) log(ctx context.Context, level slog.Level, ev agentevents.Event) e
 //
 //	Debug  events marked replayed; deltas
 //	Error  run.failed, node.failed; agent.error, unless it is a warning; a tool that returned
-//	       error; an end of an agent, turn, step or span, or a model call, with an error
+//	       error; an end of an agent, turn, step, span or model call with an error, unless
+//	       that is a cancellation
 //	Warn   run.cancelled, budget.exceeded, cap.breached, approval.rejected,
 //	       evidence.insufficient, verifier.issue.found; an audit that did not pass; a tool
-//	       that returned another status than ok; a model call that was cancelled; an agent
-//	       that was aborted; agent.error that is a warning; events marked illegal
+//	       that returned another status than ok; an end with a cancellation for an error; an
+//	       agent that was aborted; agent.error that is a warning; events marked illegal
 //	Info   all others, also unknown kinds
 func LevelOf(ev agentevents.Event) slog.Level {
 	if ev.Marks.Has(agentevents.MarkReplayed) {
@@ -108,19 +110,19 @@ func LevelOf(ev agentevents.Event) slog.Level {
 		raise(slog.LevelError, p.Severity != agentevents.SeverityWarning)
 	case *agentevents.AgentEnded:
 		raise(slog.LevelWarn, p.Outcome == agentevents.OutcomeAborted)
-		raise(slog.LevelError, p.Error.OK)
+		raise(failure(p.Error), p.Error.OK)
 	case *agentevents.ToolReturned:
 		raise(slog.LevelWarn, p.Status != agentevents.ToolStatusOK)
 		raise(slog.LevelError, p.Status == agentevents.ToolStatusError)
 	case *agentevents.ModelReturned:
-		raise(slog.LevelWarn, p.Error.OK)
-		raise(slog.LevelError, p.Error.OK && p.Error.V.Code != codeCancelled)
+		raise(failure(p.Error), p.Error.OK)
 	case *agentevents.TurnEnded:
-		raise(slog.LevelError, p.Error.OK)
+		raise(failure(p.Error), p.Error.OK)
 	case *agentevents.StepEnded:
-		raise(slog.LevelError, p.Error.OK)
+		raise(failure(p.Error), p.Error.OK)
 	case *agentevents.SpanRecorded:
-		raise(slog.LevelError, p.ErrorType != "" || p.Phase == "error")
+		raise(slog.LevelWarn, p.Phase == "cancelled")
+		raise(slog.LevelError, p.Phase == "error" || p.Phase != "cancelled" && p.ErrorType != "")
 	case *agentevents.AuditChecked:
 		raise(slog.LevelWarn, p.Result != agentevents.AuditPass)
 	case *agentevents.RunCancelled, *agentevents.BudgetExceeded, *agentevents.CapBreached, *agentevents.ApprovalRejected,
@@ -130,9 +132,17 @@ func LevelOf(ev agentevents.Event) slog.Level {
 	return level
 }
 
-// codeCancelled is the code of a model call that somebody stopped: see
-// [agentevents.ModelReturned].
-const codeCancelled = "cancelled"
+// failure is the level of an end with an error.
+func failure(err agentevents.Opt[agentevents.ErrorInfo]) slog.Level {
+	if cancelled(err) {
+		return slog.LevelWarn
+	}
+	return slog.LevelError
+}
+
+func cancelled(err agentevents.Opt[agentevents.ErrorInfo]) bool {
+	return endword.Of(err.V.Code) == endword.Cancelled
+}
 
 // facts are the attributes of a record. Absent facts are left out.
 type facts []slog.Attr

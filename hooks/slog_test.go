@@ -87,7 +87,7 @@ func TestContentIsNotLogged(t *testing.T) {
 }
 
 func TestLevels(t *testing.T) {
-	oops := ae.Some(ae.ErrorInfo{Code: "oops"})
+	oops, stopped := ae.Some(ae.ErrorInfo{Code: "oops"}), ae.Some(ae.ErrorInfo{Code: "cancelled"})
 	for _, tt := range []struct {
 		want slog.Level
 		p    ae.Payload
@@ -105,7 +105,11 @@ func TestLevels(t *testing.T) {
 		{slog.LevelWarn, &ae.AuditChecked{Result: ae.AuditWarn}, 0},
 		{slog.LevelWarn, &ae.RunCompleted{}, ae.MarkIllegal},
 		{slog.LevelWarn, &ae.ToolReturned{Status: ae.ToolStatusForbidden}, 0},
-		{slog.LevelWarn, &ae.ModelReturned{Error: ae.Some(ae.ErrorInfo{Code: "cancelled"})}, 0},
+		{slog.LevelWarn, &ae.ModelReturned{Error: stopped}, 0},
+		{slog.LevelWarn, &ae.AgentEnded{Outcome: ae.OutcomeAborted, Error: stopped}, 0},
+		{slog.LevelWarn, &ae.TurnEnded{Error: stopped}, 0},
+		{slog.LevelWarn, &ae.StepEnded{Error: stopped}, 0},
+		{slog.LevelWarn, &ae.SpanRecorded{Phase: "cancelled", ErrorType: "stopped"}, 0},
 		{slog.LevelWarn, &ae.AgentErrored{Severity: ae.SeverityWarning}, 0},
 		{slog.LevelWarn, &ae.AgentEnded{Outcome: ae.OutcomeAborted}, 0},
 		{slog.LevelWarn, &ae.RunCancelled{}, 0},

@@ -2,6 +2,7 @@ package otelhook_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"runtime"
@@ -797,4 +798,19 @@ func TestARunThatIsNotSampledStaysSo(t *testing.T) {
 	emit(t, first, &ae.RunCompleted{})
 	require.Len(t, r.spans(), n)
 	require.Equal(t, "0af7651916cd43dd8448eb211c80319c", r.last().TraceID)
+}
+
+// TestACancellationHasOneWord: the spans of a call, its agent and its run that somebody stops agree.
+func TestACancellationHasOneWord(t *testing.T) {
+	r := newRig(t, otelhook.Options{})
+	run := r.run(t, "r")
+	ctx, stop := context.WithCancelCause(t.Context())
+	stop(errors.New("stop pressed"))
+	emit(t, run, &ae.RunStarted{})
+	emit(t, run.Agent("a"), &ae.AgentStarted{}, &ae.ModelCalled{ModelCallID: "m"}, &ae.ToolCalled{CallID: "c", ToolID: "Read"})
+	require.NoError(t, run.Finish(ctx, ctx.Err()))
+	require.Len(t, r.spans(), 4)
+	for _, s := range r.spans() {
+		require.Equal(t, "cancelled", value(s, "error.type").AsString(), s.Name)
+	}
 }

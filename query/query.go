@@ -207,7 +207,16 @@ func (d *answer) finish(err error) error {
 	}
 	// The error's method may panic.
 	d.end = &agentevents.AgentEnded{Error: agentevents.Some(agentevents.ErrorInfo{Message: fmt.Sprint(err)})}
-	if d.ctx.Err() != nil || errors.Is(err, context.Canceled) {
+	budget := (*agentevents.BudgetError)(nil)
+	switch {
+	case errors.As(err, &budget), errors.As(context.Cause(d.ctx), &budget):
+		d.end.Error.V.Code = "budget_exceeded"
+	case errors.Is(err, context.DeadlineExceeded), d.ctx.Err() == context.DeadlineExceeded:
+		d.end.Error.V.Code = "deadline_exceeded"
+	case errors.Is(err, context.Canceled), d.ctx.Err() != nil:
+		d.end.Error.V.Code = "cancelled"
+	}
+	if d.end.Error.V.Code != "" {
 		d.end.Outcome = agentevents.OutcomeAborted
 		if cause := context.Cause(d.ctx); cause != d.ctx.Err() && !errors.Is(err, cause) {
 			d.end.Error.V.Message += ": " + cause.Error()

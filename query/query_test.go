@@ -100,7 +100,7 @@ func TestCauseOfACancellation(t *testing.T) {
 		}
 	}, query.Request{})
 	require.ErrorIs(t, err, context.Canceled)
-	rec.Want(t, "a agent.ended aborted error.message=\"context canceled: the person pressed stop\"")
+	rec.Want(t, "a agent.ended aborted error.code=cancelled error.message=\"context canceled: the person pressed stop\"")
 }
 
 // Acts of sub-agents are theirs, and of the agent's own id are the agent's.

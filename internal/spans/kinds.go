@@ -172,7 +172,7 @@ func (m *Mapper) turnsOut(said string) string {
 	case "failed":
 		m.fail(m.root, cmp.Or(m.errType, ErrorOther), "")
 	case "cancelled":
-		m.fail(m.root, "aborted", "")
+		m.fail(m.root, "cancelled", "")
 	}
 	if !known {
 		outcome = cmp.Or(word(said), "ended")
@@ -465,11 +465,13 @@ func (m *Mapper) agentEnded(ev *agentevents.Event, p *agentevents.AgentEnded) *S
 	s := a.span
 	m.closeOf(a, false)
 	s.set(str("agentevents.agent.outcome", cmp.Or(string(p.Outcome), word(p.Status))))
+	otherwise := ErrorOther
+	if p.Outcome == agentevents.OutcomeAborted {
+		otherwise = string(p.Outcome)
+	}
 	switch {
-	case p.Error.OK:
-		m.fail(s, errorType(p.Error, cmp.Or(a.errType, ErrorOther)), p.Error.V.Message)
-	case p.Outcome == agentevents.OutcomeAborted:
-		m.fail(s, cmp.Or(a.errType, "aborted"), "")
+	case p.Error.OK || p.Outcome == agentevents.OutcomeAborted:
+		m.fail(s, errorType(p.Error, cmp.Or(a.errType, otherwise)), p.Error.V.Message)
 	case badWords[endword.Of(p.Status)]:
 		m.fail(s, cmp.Or(a.errType, word(p.Status)), "")
 	case a.failed:

@@ -371,7 +371,7 @@ func (m *Mapper) feed(ev *agentevents.Event) *Span {
 		return m.runEnded(ev, "failed", ReasonRunEnded)
 	case *agentevents.RunCancelled:
 		m.endsAlone(ev)
-		m.fail(m.root, "aborted", p.Reason)
+		m.fail(m.root, "cancelled", p.Reason)
 		return m.runEnded(ev, "cancelled", ReasonRunEnded)
 
 	case *agentevents.AgentStarted:

@@ -250,7 +250,7 @@ func TestRunsWithoutAnEnd(t *testing.T) {
 		}, []string{"invoke_workflow 0-3 error=_OTHER", "  invoke_agent a 0-1 error=broken", "  invoke_agent b 2-3 error=interrupted"}, "failed"},
 		{"an agent that was stopped", func(r *recording) {
 			r.feed("a", &ae.AgentStarted{}, &ae.AgentEnded{Status: "interrupted"})
-		}, []string{"invoke_workflow 0-1 error=aborted", "  invoke_agent a 0-1 error=interrupted"}, "cancelled"},
+		}, []string{"invoke_workflow 0-1 error=cancelled", "  invoke_agent a 0-1 error=interrupted"}, "cancelled"},
 		{"an agent that failed first", func(r *recording) {
 			r.feed("a", &ae.AgentStarted{}, &ae.AgentEnded{Outcome: ae.OutcomeAborted}, &ae.AgentStarted{}, &ae.AgentEnded{})
 		}, []string{"invoke_workflow 0-3", "  invoke_agent a 0-1 error=aborted", "  invoke_agent a 2-3 ->"}, "completed"},

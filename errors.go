@@ -139,7 +139,7 @@ func (e *BudgetError) Unwrap() error { return e.Err }
 
 // budgetOf returns the budget that stopped work which ended with err, or nil.
 func budgetOf(ctx context.Context, err error) (budget *BudgetError) {
-	if !errors.As(err, &budget) && errors.Is(err, context.Canceled) {
+	if !errors.As(err, &budget) && (errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)) {
 		errors.As(context.Cause(ctx), &budget)
 	}
 	return budget

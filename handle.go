@@ -350,8 +350,8 @@ func (c *Call) Return(ctx context.Context, result JSON) error {
 
 // Fail records that the tool failed with err. The status, result and code of a [*ToolError] in err
 // are recorded; otherwise the status is cancelled when err is context.Canceled or the cause of the
-// cancellation of ctx, and error otherwise. The code of a deadline is "deadline_exceeded", the code
-// of a [*PanicError] is "panic", and the code of a [*BudgetError], in err or as the cause of the
+// cancellation of ctx, and error otherwise. The code of a deadline, or of the cause of one, is
+// "deadline_exceeded", the code of a [*PanicError] is "panic", and the code of a [*BudgetError], in err or as the cause of the
 // cancellation, is "budget_exceeded".
 //
 // An error that is the end of ctx is recorded with the context.Cause of ctx.
@@ -441,7 +441,7 @@ func failed(ctx context.Context, err error) (p *ToolReturned) {
 		p.Status, info.Code, info.Message = ToolStatusCancelled, codeBudget, budget.Error()
 	case errors.Is(err, context.Canceled), ctx.Err() == context.Canceled && errors.Is(err, context.Cause(ctx)):
 		p.Status = ToolStatusCancelled
-	case errors.Is(err, context.DeadlineExceeded):
+	case errors.Is(err, context.DeadlineExceeded), ctx.Err() == context.DeadlineExceeded && errors.Is(err, context.Cause(ctx)):
 		info.Code = "deadline_exceeded"
 	case errors.As(err, &panicked):
 		info.Code = "panic"

@@ -85,6 +85,8 @@ func TestFinishClosesOpenItemsOfTheAgent(t *testing.T) {
 func TestFinishEndsTheRunAsItWent(t *testing.T) {
 	stopped, stop := context.WithCancelCause(t.Context())
 	stop(errors.New("stop pressed"))
+	late, done := context.WithTimeoutCause(t.Context(), 0, errors.New("no time left"))
+	defer done()
 	for _, tc := range []struct {
 		ctx  context.Context
 		err  error
@@ -94,6 +96,7 @@ func TestFinishEndsTheRunAsItWent(t *testing.T) {
 		{t.Context(), errors.New("down"), &RunFailed{Error: Some(ErrorInfo{Message: "down"})}},
 		{t.Context(), context.Canceled, &RunCancelled{Reason: "context canceled"}},
 		{stopped, context.Cause(stopped), &RunCancelled{Reason: "stop pressed"}},
+		{late, context.Cause(late), &RunFailed{Error: Some(ErrorInfo{Code: "deadline_exceeded", Message: "no time left"})}},
 		{context.WithoutCancel(stopped), context.Cause(stopped), &RunFailed{Error: Some(ErrorInfo{Message: "stop pressed"})}},
 	} {
 		r, log := startRun(t, EmitterOptions{Lifecycle: LifecycleDerived})

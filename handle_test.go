@@ -130,6 +130,8 @@ func TestFailTells(t *testing.T) {
 	cancel(quota)
 	late, stop := context.WithTimeoutCause(t.Context(), 0, quota)
 	defer stop()
+	budget, stop := context.WithTimeoutCause(t.Context(), 0, &BudgetError{Exceeded: BudgetExceeded{Budget: "seconds", Limit: 1, Actual: 2}})
+	defer stop()
 	plain, stop := context.WithCancel(t.Context())
 	stop()
 	broken, breakOff := context.WithCancelCause(t.Context())
@@ -145,6 +147,8 @@ func TestFailTells(t *testing.T) {
 		"a cancellation without cause": {plain, context.Canceled, ToolReturned{Status: ToolStatusCancelled, Error: Some(ErrorInfo{Message: "context canceled"})}},
 		"another context's":            {t.Context(), context.Canceled, ToolReturned{Status: ToolStatusCancelled, Error: Some(ErrorInfo{Message: "context canceled"})}},
 		"a deadline with a cause":      {late, context.DeadlineExceeded, ToolReturned{Status: ToolStatusError, Error: Some(ErrorInfo{Code: "deadline_exceeded", Message: "quota"})}},
+		"the cause of a deadline":      {late, fmt.Errorf("read: %w", quota), ToolReturned{Status: ToolStatusError, Error: Some(ErrorInfo{Code: "deadline_exceeded", Message: "read: quota"})}},
+		"a budget of time":             {budget, context.DeadlineExceeded, ToolReturned{Status: ToolStatusCancelled, Error: Some(ErrorInfo{Code: "budget_exceeded", Message: context.Cause(budget).Error()})}},
 		"a cause that panics":          {broken, context.Canceled, ToolReturned{Status: ToolStatusError, Error: Some(ErrorInfo{Message: "*errors.errorString"})}},
 		"a cause of the cancellation":  {cancelled, fmt.Errorf("read: %w", quota), ToolReturned{Status: ToolStatusCancelled, Error: Some(ErrorInfo{Message: "read: quota"})}},
 		"another error meanwhile":      {cancelled, errors.New("eof"), ToolReturned{Status: ToolStatusError, Error: Some(ErrorInfo{Message: "eof"})}},

@@ -199,8 +199,12 @@ func (r *Recorder) stop(ctx context.Context, s *scope, agent *agentevents.Agent,
 	if err != nil && !s.within {
 		r.mu.Lock()
 		r.err = err
-		if cause := context.Cause(ctx); cause != ctx.Err() && errors.Is(err, context.Canceled) { // the context of End is another one
-			r.err = &agentevents.ToolError{Status: agentevents.ToolStatusCancelled, Err: cause}
+		if end, cause := ctx.Err(), context.Cause(ctx); cause != end && (errors.Is(err, end) || errors.Is(err, cause)) {
+			own := &agentevents.ToolError{Status: agentevents.ToolStatusCancelled, Err: cause} // the context of End is another one
+			if end == context.DeadlineExceeded {
+				own.Status, own.Code = "", "deadline_exceeded"
+			}
+			r.err = own
 		}
 		r.mu.Unlock()
 	}

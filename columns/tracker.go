@@ -341,14 +341,8 @@ func (r *Row) work(err agentevents.Opt[agentevents.ErrorInfo],
 	r.took(stated, e.Began, ev.Time, false)
 }
 
-// words are the words of the column status.
-var words = [...]string{
-	endword.Unknown: "unknown", endword.Succeeded: "succeeded", endword.Partial: "partial", endword.Skipped: "skipped",
-	endword.Failed: "failed", endword.Refused: "refused", endword.Cancelled: "cancelled",
-}
-
 func (r *Row) ended(how endword.Meaning) {
-	r.Status = words[how]
+	r.Status = how.String()
 	if how == endword.Succeeded || how == endword.Failed {
 		r.Failed = agentevents.Some(how == endword.Failed)
 	}

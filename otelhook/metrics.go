@@ -97,7 +97,7 @@ func newMeters(p metric.MeterProvider, v spans.Semconv) (*meters, error) {
 	x.points = map[string]counted{
 		"agentevents.handoff":           {handoffs, pair},
 		"agentevents.handoff.requested": {handoffs, pair},
-		spans.EventEvaluation:           {counter("agentevents.evaluations", "{evaluation}", "Audits and verdicts."), []string{spans.AttrEvaluation, spans.AttrScoreLabel}},
+		spans.EventEvaluation:           {counter("agentevents.evaluations", "{evaluation}", "Audits and verdicts."), []string{spans.AttrEvaluation, spans.AttrScoreLabel, spans.AttrVerdict}},
 		"agentevents.budget.exceeded":   {counter("agentevents.budget.exceeded", "{event}", "Budgets and caps that ran out."), []string{"agentevents.budget.kind"}},
 		"agentevents.finding":           {counter("agentevents.findings", "{finding}", "Loops, stalls and waste that began or grew tenfold."), []string{"agentevents.finding.kind", "agentevents.finding.severity"}},
 		"agentevents.late_end":          {counter("agentevents.hook.unmatched", "{event}", "Ends without an open span."), nil},
@@ -133,6 +133,7 @@ var durationKeys = map[string][]string{
 // The attributes of other metrics.
 var (
 	agentKeys = []string{spans.AttrAgent}
+	callKeys  = []string{spans.AttrTool, spans.AttrAgent, spans.AttrErrorType, spans.AttrToolOutcome}
 	waitKeys  = []string{"agentevents.approval.decision"}
 	costKeys  = []string{spans.AttrRequestModel}
 	tokenKeys = []string{spans.AttrOperation, spans.AttrProvider, spans.AttrRequestModel}
@@ -158,15 +159,11 @@ func (x *meters) ended(d *data, s *spans.Span) {
 	operation := s.Attr(spans.AttrOperation).Text
 	unknown := s.Attr(spans.AttrNoStart).Value == true || s.Attr(spans.AttrNoEnd).Value == true
 	guessed := s.Attr(spans.AttrMadeUp).Value == true || unknown && s.Attr(spans.AttrStated).Value != true
-	var more []attribute.KeyValue
-	if operation == spans.OpTool && s.ClosedReason != "" && s.Status != spans.StatusError { // the run ended well without its return
-		more = append(more, attribute.String(spans.AttrErrorType, spans.ErrorIncomplete))
-	}
 	if operation == spans.OpTool && !d.foreign {
-		x.calls.Add(ctx, 1, labels(s.Attributes, durationKeys[operation], more...))
+		x.calls.Add(ctx, 1, labels(s.Attributes, callKeys))
 	}
 	if h := x.durations[operation]; h != nil && !d.foreign && !guessed {
-		h.Record(ctx, s.Lasted().Seconds(), labels(s.Attributes, durationKeys[operation], more...))
+		h.Record(ctx, s.Lasted().Seconds(), labels(s.Attributes, durationKeys[operation]))
 	}
 	switch {
 	case d.foreign: // who makes the span makes the metrics of the conventions

@@ -33,7 +33,7 @@ func TestMetricsDocument(t *testing.T) {
 	require.Greater(t, len(series), 10)
 
 	labels := map[string]bool{"le": true}
-	for _, key := range []string{spans.AttrOutcome, spans.AttrEvaluation, spans.AttrScoreLabel, spans.AttrErrorType, "agentevents.handoff.from", "agentevents.handoff.to", "agentevents.finding.kind", "agentevents.finding.severity", "agentevents.approval.decision"} {
+	for _, key := range []string{spans.AttrOutcome, spans.AttrEvaluation, spans.AttrScoreLabel, spans.AttrErrorType, spans.AttrToolOutcome, spans.AttrVerdict, "agentevents.handoff.from", "agentevents.handoff.to", "agentevents.finding.kind", "agentevents.finding.severity", "agentevents.approval.decision"} {
 		labels[under(key)] = true
 	}
 	queries := regexp.MustCompile("(?s)```promql\n(.*?)```").FindAllStringSubmatch(string(doc), -1)
@@ -56,9 +56,11 @@ func TestMetricsDocument(t *testing.T) {
 
 	points, err := os.ReadFile("../internal/spans/points.go")
 	require.NoError(t, err)
+	words, err := os.ReadFile("../internal/spans/words.go")
+	require.NoError(t, err)
 	for _, m := range regexp.MustCompile("`agentevents\\.([a-z_.]+)`").FindAllStringSubmatch(string(doc), -1) {
 		whole := `"agentevents.` + m[1] + `"`
-		known := strings.Contains(string(source)+string(points), whole) || strings.Contains(string(points), `"`+m[1]+`"`)
+		known := strings.Contains(string(source)+string(points)+string(words), whole) || strings.Contains(string(points), `"`+m[1]+`"`)
 		require.True(t, known, m[1])
 	}
 }

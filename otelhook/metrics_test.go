@@ -78,8 +78,8 @@ func TestMetricsOfARun(t *testing.T) {
 		want := append([]string{
 			"agentevents.hook.open [{span}] {} 0",
 			"agentevents.runs [{run}] {agentevents.run.outcome=completed} 1",
-			"agentevents.tool_calls [{tool_call}] {error.type=timeout,gen_ai.agent.name=sub,gen_ai.tool.name=Bash} 1",
-			"agentevents.tool_calls [{tool_call}] {gen_ai.agent.name=lead,gen_ai.tool.name=Task} 1",
+			"agentevents.tool_calls [{tool_call}] {agentevents.tool.outcome=failed,error.type=timeout,gen_ai.agent.name=sub,gen_ai.tool.name=Bash} 1",
+			"agentevents.tool_calls [{tool_call}] {agentevents.tool.outcome=succeeded,gen_ai.agent.name=lead,gen_ai.tool.name=Task} 1",
 			"gen_ai.execute_tool.duration [s] {gen_ai.agent.name=lead,gen_ai.tool.name=Task} 1",
 			"gen_ai.invoke_agent.duration [s] {gen_ai.agent.name=lead} 1",
 			"gen_ai.invoke_agent.duration [s] {gen_ai.agent.name=sub} 1",
@@ -116,23 +116,36 @@ func TestCallsWithinAMillisecond(t *testing.T) {
 	require.Contains(t, got, "gen_ai.client.inference.duration [s] {gen_ai.operation.name=chat,gen_ai.request.model=x} 0.000125")
 }
 
-// TestCallsThatOutliveTheirAgent: a return after the agent's end counts as any other, a call without one as
-// incomplete, also in a run that ended well.
-func TestCallsThatOutliveTheirAgent(t *testing.T) {
+// TestOutcomesOfCalls: the counter tells calls apart as stats does, whatever the code of the error, and a return
+// after the agent's end counts as any other. A call without a return has no outcome.
+func TestOutcomesOfCalls(t *testing.T) {
 	r, reader := metered(t, otelhook.Options{})
 	run := r.run(t, "r")
 	emit(t, run, &ae.RunStarted{})
 	a := run.Agent("a")
-	emit(t, a, &ae.AgentStarted{}, &ae.ToolCalled{CallID: "d", ToolID: "never"})
-	late, err := a.Call(t.Context(), &ae.ToolCalled{CallID: "c", ToolID: "late"})
+	emit(t, a, &ae.AgentStarted{}, &ae.ToolCalled{CallID: "never", ToolID: "never"})
+	late, err := a.Call(t.Context(), &ae.ToolCalled{ToolID: "late"})
 	require.NoError(t, err)
+	coded := ae.Some(ae.ErrorInfo{Code: "x"})
+	for _, status := range []ae.ToolStatus{ae.ToolStatusError, ae.ToolStatusForbidden, ae.ToolStatusRateLimited, ae.ToolStatusCancelled, ae.ToolStatusInterrupted} {
+		emit(t, a, &ae.ToolCalled{CallID: string(status), ToolID: "t"}, &ae.ToolReturned{CallID: string(status), ToolID: "t", Status: status, Error: coded})
+	}
 	emit(t, a, &ae.AgentEnded{})
 	require.NoError(t, late.Return(t.Context(), `"done"`))
 	emit(t, run, &ae.RunCompleted{})
-	got := strings.Join(measured(t, reader), "\n")
-	require.Contains(t, got, "agentevents.tool_calls [{tool_call}] {gen_ai.agent.name=a,gen_ai.tool.name=late} 1")
-	require.Contains(t, got,
-		"agentevents.tool_calls [{tool_call}] {error.type=agentevents.incomplete,gen_ai.agent.name=a,gen_ai.tool.name=never} 1")
+	var got []string
+	for _, line := range measured(t, reader) {
+		if rest, is := strings.CutPrefix(line, "agentevents.tool_calls [{tool_call}] "); is {
+			got = append(got, rest)
+		}
+	}
+	require.Equal(t, []string{
+		"{agentevents.tool.outcome=cancelled,error.type=x,gen_ai.agent.name=a,gen_ai.tool.name=t} 2",
+		"{agentevents.tool.outcome=failed,error.type=x,gen_ai.agent.name=a,gen_ai.tool.name=t} 1",
+		"{agentevents.tool.outcome=refused,error.type=x,gen_ai.agent.name=a,gen_ai.tool.name=t} 2",
+		"{agentevents.tool.outcome=succeeded,gen_ai.agent.name=a,gen_ai.tool.name=late} 1",
+		"{gen_ai.agent.name=a,gen_ai.tool.name=never} 1",
+	}, got)
 }
 
 // A call of which no duration is known is counted, and is in no histogram.
@@ -156,10 +169,10 @@ func TestUnknownDurationsAreInNoHistogram(t *testing.T) {
 	require.Equal(t, []string{
 		"agentevents.hook.open [{span}] {} 0",
 		"agentevents.runs [{run}] {agentevents.run.outcome=completed} 1",
-		"agentevents.tool_calls [{tool_call}] {error.type=_OTHER,gen_ai.agent.name=a,gen_ai.tool.name=start} 1",
-		"agentevents.tool_calls [{tool_call}] {gen_ai.agent.name=a,gen_ai.tool.name=end} 1",
-		"agentevents.tool_calls [{tool_call}] {gen_ai.agent.name=a,gen_ai.tool.name=stated} 1",
-		"agentevents.tool_calls [{tool_call}] {gen_ai.agent.name=a,gen_ai.tool.name=whole} 1",
+		"agentevents.tool_calls [{tool_call}] {agentevents.tool.outcome=failed,error.type=_OTHER,gen_ai.agent.name=a,gen_ai.tool.name=start} 1",
+		"agentevents.tool_calls [{tool_call}] {agentevents.tool.outcome=succeeded,gen_ai.agent.name=a,gen_ai.tool.name=end} 1",
+		"agentevents.tool_calls [{tool_call}] {agentevents.tool.outcome=succeeded,gen_ai.agent.name=a,gen_ai.tool.name=stated} 1",
+		"agentevents.tool_calls [{tool_call}] {agentevents.tool.outcome=succeeded,gen_ai.agent.name=a,gen_ai.tool.name=whole} 1",
 		"gen_ai.execute_tool.duration [s] {gen_ai.agent.name=a,gen_ai.tool.name=stated} 2",
 		"gen_ai.invoke_agent.inference_calls [{inference_call}] {gen_ai.agent.name=a} 0",
 		"gen_ai.invoke_agent.tool_calls [{tool_call}] {gen_ai.agent.name=a} 4",
@@ -181,7 +194,7 @@ func TestMetricsOfEvents(t *testing.T) {
 	for _, want := range []string{
 		"agentevents.approval.wait [s] {agentevents.approval.decision=denied} 10800",
 		"agentevents.handoffs [{handoff}] {agentevents.handoff.from=a,agentevents.handoff.to=b} 1",
-		"agentevents.evaluations [{evaluation}] {gen_ai.evaluation.name=unit,gen_ai.evaluation.score.label=fail} 1",
+		"agentevents.evaluations [{evaluation}] {agentevents.evaluation.outcome=failed,gen_ai.evaluation.name=unit,gen_ai.evaluation.score.label=fail} 1",
 		"agentevents.budget.exceeded [{event}] {agentevents.budget.kind=cost} 1",
 		"agentevents.usage.cost [{USD}] {gen_ai.request.model=x} 0.25",
 		"agentevents.runs [{run}] {agentevents.run.outcome=incomplete} 1",

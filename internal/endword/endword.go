@@ -19,6 +19,11 @@ const (
 	Cancelled                // somebody or something stopped it
 )
 
+// String returns the word for the meaning that columns and spans have.
+func (m Meaning) String() string {
+	return [...]string{"unknown", "succeeded", "partial", "skipped", "failed", "refused", "cancelled"}[m]
+}
+
 // words are the words of each meaning, in lower case and without separators.
 var words = func() map[string]Meaning {
 	all := map[string]Meaning{}

@@ -668,7 +668,9 @@ func (m *Mapper) toolReturned(ev *agentevents.Event, p *agentevents.ToolReturned
 	}
 	s.Took = took
 	m.either(s, AttrToolResult, p.Result, p.ResultSummary)
-	if p.Status != agentevents.ToolStatusOK {
+	outcome := endword.Of(string(p.Status))
+	s.set(str(AttrToolOutcome, outcome.String()))
+	if outcome != endword.Succeeded {
 		otherwise := ErrorOther
 		if p.Status != agentevents.ToolStatusError {
 			otherwise = cmp.Or(word(string(p.Status)), otherwise)

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/internal/endword"
 )
 
 // point is the point of an event that neither begins nor ends a span.
@@ -204,10 +205,10 @@ func (m *Mapper) describe(ev *agentevents.Event) (name string, severity Severity
 		}
 		return EventEvaluation, severity,
 			m.said([]Attr{str(AttrEvaluation, p.CheckpointID), str(AttrScoreLabel, string(p.Result)),
-				m.json(AttrExplanation, p.Evidence)})
+				str(AttrVerdict, endword.Of(string(p.Result)).String()), m.json(AttrExplanation, p.Evidence)})
 	case *agentevents.ClaimVerified:
 		return info(EventEvaluation, str(AttrEvaluation, "claim"), str(AttrScoreLabel, word(p.Verdict)),
-			str(own+"verifier", word(p.VerifierAgentID)), m.json(AttrExplanation, p.Evidence))
+			str(AttrVerdict, endword.Of(p.Verdict).String()), str(own+"verifier", word(p.VerifierAgentID)), m.json(AttrExplanation, p.Evidence))
 	case *agentevents.IssueFound:
 		return EventEvaluation, SeverityWarn,
 			m.said([]Attr{str(AttrEvaluation, "issue"), str(AttrScoreLabel, "fail"),

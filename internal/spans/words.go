@@ -97,7 +97,9 @@ const (
 	AttrStepName     = "agentevents.step.name"
 	AttrStepIndex    = "agentevents.step.index"
 	AttrLinkType     = "agentevents.link.type"
-	AttrWait         = "agentevents.wait" // seconds
+	AttrWait         = "agentevents.wait"               // seconds
+	AttrToolOutcome  = "agentevents.tool.outcome"       // in one word for all documents; none without a return
+	AttrVerdict      = "agentevents.evaluation.outcome" // of an audit and of a claim: the same words
 	AttrToolCalls    = "agentevents.agent.tool_calls"
 	AttrModelCalls   = "agentevents.agent.model_calls"
 	AttrCost         = "agentevents.usage.cost"    // of a model call

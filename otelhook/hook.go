@@ -122,8 +122,9 @@ type Options struct {
 	// looked at, and of a replayed one none. nil looks for none.
 	Findings *findings.Options
 	// Previous returns the root span of a run that is resumed and that this hook does not
-	// know, so that the new trace is linked to it: the run's first event in the log has its ids.
-	// nil means that it is not known. It is called with the id of the run.
+	// know, so that the new trace is linked to it: the latest run.started or run.resumed in the log has
+	// its ids. Without Previous the trace of a run that another process began, or another hook, has no
+	// link. It is called with the id of the run.
 	Previous func(runID string) trace.SpanContext
 	// IdleTTL is how long a run may have no event before its spans are closed. It is looked
 	// at when events come, and by [Hook.Expire]. 0 means an hour, negative means for ever.
@@ -757,7 +758,8 @@ func (h *Hook) all() []*run {
 	return slices.Collect(maps.Values(h.runs))
 }
 
-// ResumeRun begins a trace for the rest of the run, which is linked to the one before. Agents and
+// ResumeRun begins a trace for the rest of the run. It is linked to the one before if this hook had
+// that, or if [Options].Previous returns its root: a snapshot does not have the ids. Agents and
 // calls that are open have spans in it, from when they began, and the answer to a question that
 // is open makes the span of the wait. It is called by the emitter.
 func (h *Hook) ResumeRun(_ context.Context, snapshot *agentevents.RunSnapshot) error {

@@ -374,7 +374,7 @@ func (s *runState) try(ctx *reentry.Call, ev *Event, head string, done *outcome)
 	if done.number {
 		sub.number(ev)
 	}
-	if q := done.answers; q.kind != "" && s.m.questions.open[q] == nil {
+	if q := done.answers; q.kind != "" && (s.m.questions.open[q] == nil || s.m.grantedTooLate(ev)) {
 		return fmt.Errorf("%w: %s of run %s", ErrAnswered, jsonwire.Brief(q.id), jsonwire.Brief(s.m.RunID)), nil
 	}
 	if done.returns {

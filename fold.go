@@ -285,7 +285,7 @@ func (m *machine) indexQuestions(s *RunSnapshot) {
 		if a.Open || a.Granted && a.UsedBy == "" {
 			m.approvals.add(a.ApprovalID, &approval{
 				callKey: callKey{a.AgentID, a.CallID}, tool: a.ToolID, digest: a.ArgumentsHash, stands: a.Timeout,
-				asked: a.RequestedAt, granted: a.Granted, answered: a.AnsweredAt, at: i,
+				asked: a.RequestedAt, granted: a.Granted, answered: a.AnsweredAt, by: a.By, feedback: a.Feedback, at: i,
 			})
 			if agent := m.agents[a.AgentID]; agent != nil && agent.Resume.unnamed {
 				m.approvals.unnamed(a.AgentID, a.ApprovalID)

@@ -10,8 +10,8 @@ import (
 	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
-// ErrAnswered means that a question is not open: it was answered, closed or never asked. The
-// answer was not recorded. No hook hears of it, as two people may answer at once.
+// ErrAnswered means that a question is not open: it was answered, closed or never asked, or a grant
+// comes after the Timeout of its request. The answer was not recorded. No hook hears of it, as two people may answer at once.
 var ErrAnswered = errors.New("agentevents: the question is not open")
 
 // ErrUnanswered means that a question closed without an answer: its time was over, or the call,
@@ -135,7 +135,7 @@ func (a *Agent) wait(ctx context.Context, key questionKey, question Payload, ove
 	open, granted := s.m.questions.open[key] != nil, s.m.approvals.byID[key.id]
 	if !open && key.kind == KindApprovalRequested && granted != nil && granted.granted && !granted.tooOld(now) {
 		s.state.Unlock()
-		return &ApprovalGranted{ApprovalID: key.id}, nil
+		return &ApprovalGranted{ApprovalID: key.id, ApprovedBy: granted.by, Feedback: granted.feedback}, nil
 	}
 	w.asked = open
 	put(&s.asks, key, append(s.asks[key], w))

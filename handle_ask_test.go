@@ -122,6 +122,7 @@ func TestNobodyAnswers(t *testing.T) {
 				require.ErrorIs(t, <-errs, c.want)
 				if name == "the time is over" {
 					require.Equal(t, 1, counted(log, KindApprovalRejected))
+					require.Equal(t, "timeout", log.events[len(log.events)-1].Payload.(*ApprovalRejected).Answer)
 				}
 				require.Empty(t, r.s.asks)
 			})
@@ -332,6 +333,54 @@ func TestAskAfterAnApprovalIsTooOld(t *testing.T) {
 		_, err = a.Call(t.Context(), &ToolCalled{ToolID: "git", ApprovalID: "ap"})
 		require.NoError(t, err)
 	})
+}
+
+// After a restart, Ask returns the grant with the person, and a grant whose request has waited too
+// long is refused.
+func TestAskAfterARestart(t *testing.T) {
+	for name, c := range map[string]struct {
+		before, after time.Duration // of the grant, before and after the restart
+		want          Approval
+		err           error
+	}{
+		"granted before":       {before: 30 * time.Second, want: Approval{"ap", true, "ann", "go"}},
+		"granted after":        {after: 30 * time.Second, want: Approval{"ap", true, "ann", "go"}},
+		"granted when too old": {after: 2 * time.Minute, want: Approval{ID: "ap", Feedback: "nobody answered within 1m0s"}, err: ErrUnanswered},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r, log := startRun(t, EmitterOptions{Clock: time.Now})
+				a := r.Agent("a")
+				require.NoError(t, a.Emit(t.Context(), &AgentStarted{}))
+				request := &ApprovalRequested{ApprovalID: "ap", ToolID: "git", Timeout: Some(time.Minute)}
+				require.NoError(t, a.Emit(t.Context(), request))
+				grant := &ApprovalGranted{ApprovalID: "ap", ApprovedBy: "ann", Feedback: "go"}
+				if c.before > 0 {
+					time.Sleep(c.before)
+					require.NoError(t, r.Answer(t.Context(), grant))
+				}
+				fold := NewFold(FoldOptions{})
+				for _, ev := range log.events {
+					fold.Apply(ev)
+				}
+				require.NoError(t, r.Close())
+				r, err := r.s.e.Resume(fold.Snapshot())
+				require.NoError(t, err)
+				if c.after > 0 {
+					time.Sleep(c.after)
+					if err := r.Answer(t.Context(), grant); c.err == nil {
+						require.NoError(t, err)
+					} else {
+						require.ErrorIs(t, err, ErrAnswered)
+						requireRule(t, r.Emit(t.Context(), grant), RuleApprovalOpen)
+					}
+				}
+				got, err := r.Agent("a").Ask(t.Context(), request)
+				require.ErrorIs(t, err, c.err)
+				require.Equal(t, c.want, got)
+			})
+		})
+	}
 }
 
 // The agents of an approval are told apart.

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/agentevents/agentevents/internal/canonjson"
@@ -178,7 +179,8 @@ func (m *machine) closeQuestionsAbout(call callKey, by Kind) {
 	}
 }
 
-// RuleApprovalOpen: only an open approval is granted or rejected.
+// RuleApprovalOpen: only an open approval is granted or rejected, and granted only within the Timeout
+// of its request.
 const RuleApprovalOpen Rule = "approval-open"
 
 // granted is the word of an approval's earlyEnd.
@@ -197,11 +199,26 @@ func approvalOf(ev *Event) questionKey {
 
 func (m *machine) checkApprovalAnswered(ev *Event, _ *subject) *RuleError {
 	key := approvalOf(ev)
-	if m.questions.open[key] != nil || m.Resume.cut {
+	open := m.questions.open[key] != nil
+	switch {
+	case open && m.grantedTooLate(ev):
+		return m.refuse(ev, RuleApprovalOpen, named("approval", key.id), "too old",
+			"an approval is granted within the Timeout of its request; legal: approval.rejected, or approval.requested again")
+	case open || m.Resume.cut:
 		return nil
 	}
 	return m.refuse(ev, RuleApprovalOpen, named("approval", key.id), "not open",
 		"only an open approval is answered; legal: approval.requested first")
+}
+
+// grantedTooLate reports whether an event grants an approval whose request no longer stands.
+func (m *machine) grantedTooLate(ev *Event) bool {
+	p, ok := ev.Payload.(*ApprovalGranted)
+	if !ok {
+		return false
+	}
+	x := m.approvals.byID[p.ApprovalID]
+	return x != nil && !x.granted && x.stands.OK && TimeKnown(x.asked) && TimeKnown(ev.Time) && ev.Time.After(x.asked.Add(x.stands.V))
 }
 
 func (m *machine) approvalRequested(ev *Event, sub *subject) {
@@ -217,7 +234,7 @@ func (m *machine) approvalRequested(ev *Event, sub *subject) {
 		}
 		if end.word == granted {
 			m.approvals.add(key.id, x)
-			m.approvals.grant(key.id, end.at)
+			m.approvals.grant(key.id, end.at, "", "")
 		}
 		return
 	}
@@ -246,7 +263,8 @@ func (m *machine) approvalAnswered(ev *Event, sub *subject) {
 	case !open:
 		m.endedFirst(earlyEnd{kind: key.kind, id: key.id, at: ev.Time})
 	case yes:
-		m.approvals.grant(key.id, ev.Time)
+		p := ev.Payload.(*ApprovalGranted)
+		m.approvals.grant(key.id, ev.Time, strings.Clone(p.ApprovedBy), strings.Clone(p.Feedback))
 	}
 	m.view.approvalAnswered(ev, sub, at, open)
 }
@@ -282,6 +300,7 @@ type approval struct {
 	asked        time.Time // time of the request
 	granted      bool
 	answered     time.Time // time of the grant
+	by, feedback string    // of the grant
 	at           int       // index of the record in a fold
 	id           string    // key in approvals.byID; the text of another event must not replace it
 }
@@ -345,10 +364,10 @@ func (a *approvals) drop(id string) {
 	a.free = x
 }
 
-// grant notes that an approval is granted at a time.
-func (a *approvals) grant(id string, at time.Time) {
+// grant notes that an approval is granted at a time, and keeps the texts.
+func (a *approvals) grant(id string, at time.Time, by, feedback string) {
 	if x := a.byID[id]; x != nil {
-		x.granted, x.answered = true, at
+		x.granted, x.answered, x.by, x.feedback = true, at, by, feedback
 		a.add(x.id, x)
 	}
 }

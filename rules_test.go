@@ -47,6 +47,7 @@ func marked(m Marks) func(*Event)        { return func(e *Event) { e.Marks |= m 
 func withID(id string) func(*Event)      { return func(e *Event) { e.ID = id } }
 func causedBy(id string) func(*Event)    { return func(e *Event) { e.CausationID = id } }
 func atSequence(n uint64) func(*Event)   { return func(e *Event) { e.Sequence = n } }
+func atTime(t time.Time) func(*Event)    { return func(e *Event) { e.Time = t } }
 func inRun(id string) func(*Event)       { return func(e *Event) { e.RunID = id } }
 func scoped(s Scope) func(*Event)        { return func(e *Event) { e.Scope = s } }
 func spanned(id, up string) func(*Event) { return func(e *Event) { e.SpanID, e.ParentSpanID = id, up } }
@@ -344,6 +345,10 @@ var ruleCases = []ruleCase{
 	{name: "granted unasked", rule: RuleApprovalOpen, last: ev("", &ApprovalGranted{ApprovalID: "p"}), refused: true},
 	{name: "rejected unasked", rule: RuleApprovalOpen, log: []Event{ev("a", &ApprovalRequested{ApprovalID: "p"})}, last: ev("", &ApprovalRejected{ApprovalID: "q"}), refused: true},
 	{name: "granted after rejected", rule: RuleApprovalOpen, log: []Event{ev("a", &ApprovalRequested{ApprovalID: "p"}), ev("", &ApprovalRejected{ApprovalID: "p"})}, last: ev("", &ApprovalGranted{ApprovalID: "p"}), refused: true},
+	{name: "granted in its time", rule: RuleApprovalOpen, log: []Event{ev("a", &ApprovalRequested{ApprovalID: "p", Timeout: Some(time.Second)}, atTime(second(1)))}, last: ev("", &ApprovalGranted{ApprovalID: "p"}, atTime(second(2)))},
+	{name: "granted after its time", rule: RuleApprovalOpen, log: []Event{ev("a", &ApprovalRequested{ApprovalID: "p", Timeout: Some(time.Second)}, atTime(second(1)))}, last: ev("", &ApprovalGranted{ApprovalID: "p"}, atTime(second(3))), refused: true},
+	{name: "rejected after its time", rule: RuleApprovalOpen, log: []Event{ev("a", &ApprovalRequested{ApprovalID: "p", Timeout: Some(time.Second)}, atTime(second(1)))}, last: ev("", &ApprovalRejected{ApprovalID: "p"}, atTime(second(3)))},
+	{name: "asked again after its time", rule: RuleApprovalOpen, log: []Event{ev("a", &ApprovalRequested{ApprovalID: "p", Timeout: Some(time.Second)}, atTime(second(1))), ev("a", &ApprovalRequested{ApprovalID: "p", Timeout: Some(time.Second)}, atTime(second(3)))}, last: ev("", &ApprovalGranted{ApprovalID: "p"}, atTime(second(4)))},
 
 	// approval-binds; see TestApprovalBinds.
 	{name: "a call as approved", rule: RuleApprovalBinds, log: []Event{ev("a", &ApprovalRequested{ApprovalID: "p", ToolID: "Read"}), ev("", &ApprovalGranted{ApprovalID: "p"})}, last: ev("a", &ToolCalled{CallID: "c", ToolID: "Read", ApprovalID: "p"})},
@@ -487,7 +492,9 @@ func lined(c ruleCase) []Event {
 		if e.RunID == "" {
 			e.RunID = rulesRun
 		}
-		e.Time = rulesEpoch
+		if e.Time.IsZero() {
+			e.Time = rulesEpoch
+		}
 		out = append(out, e)
 	}
 	return out

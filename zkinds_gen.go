@@ -42,7 +42,7 @@ var ruleTable = [...]struct {
 	{RuleHandoffOpen, "only an open handoff is accepted"},
 	{RuleMessageID, "messages with the same id have the same content, whatever their times and the escapes in strings; the first one stays. Members in another order and numbers in another form are other content"},
 	{RuleMessageGroup, "a message of an agent that shares its context by group carries a group id"},
-	{RuleApprovalOpen, "only an open approval is granted or rejected"},
+	{RuleApprovalOpen, "only an open approval is granted or rejected, and granted only within the Timeout of its request"},
 	{RuleApprovalBinds, "a call that names an approval is the one that was approved: the approval is granted and not used yet, the call has its agent, tool and arguments, and comes within the Timeout of the request after the grant"},
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
@@ -481,9 +482,11 @@ func breaksApprovalOpen(_ ae.Lifecycle, log []entry, ev entry) bool {
 		return false
 	}
 	open := false
+	_, grants := ev.Payload.(*ae.ApprovalGranted)
 	for i, old := range log {
 		if p, ok := old.Payload.(*ae.ApprovalRequested); ok && p.ApprovalID == id {
-			open = !outdated(log, i, p.CallID)
+			over := p.Timeout.OK && ev.Time.Sub(old.Time) > p.Timeout.V
+			open = !outdated(log, i, p.CallID) && !(grants && over)
 		}
 		if a, ok := answered(old); ok && a == id {
 			open = false
@@ -585,6 +588,10 @@ func changed(t *rapid.T, ev ae.Event) ae.Event {
 	case *ae.ToolReturned:
 		out := *p
 		out.CallID += "x"
+		ev.Payload = &out
+	case *ae.ApprovalRequested:
+		out := *p
+		out.Timeout = ae.Some(time.Duration(n) * 10 * time.Millisecond)
 		ev.Payload = &out
 	case *ae.ApprovalGranted:
 		ev.Payload = &ae.ApprovalGranted{ApprovalID: "approvalid-" + string(rune('0'+n))}

@@ -60,6 +60,10 @@ func (g *generator) fit(p agentevents.Payload) {
 		if g.chance(70) {
 			p.Definition = g.definition()
 		}
+	case *agentevents.ApprovalRequested:
+		if p.Timeout.OK {
+			p.Timeout.V = max(p.Timeout.V, time.Hour) // a grant comes in time
+		}
 	case *agentevents.StatePatched:
 		p.Path = pick(g, []string{"", "a", "b", "a.b", "a.b.c", "é.ü", "b.0"})
 		switch {

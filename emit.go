@@ -94,6 +94,13 @@ func (s *runState) tell(outer *reentry.Call, done *outcome) {
 		s.warn(1, "OnError", done.unheard)
 	}
 	for _, b := range s.e.buffers {
+		for _, err := range b.takeNews() {
+			if s.e.opts.OnError != nil {
+				s.e.tellSink(s, err)
+			} else { // Flush and Close return it
+				s.warn(1, "OnError", err)
+			}
+		}
 		b.room(outer, done.lasting)
 	}
 }

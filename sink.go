@@ -129,7 +129,8 @@ type SinkFunc func(ctx context.Context, ev Event) error
 func (f SinkFunc) WriteEvent(ctx context.Context, ev Event) error { return f(ctx, ev) }
 
 // BestEffort returns s as a sink whose errors do not come back from Emit. They
-// go to EmitterOptions.OnError, or without one into the error of Flush and Close. One that
+// go to EmitterOptions.OnError, or without one into the error of Flush and Close, where those of a
+// [Buffered] sink come back in any case. One that
 // hangs stops nobody: see [Timeout]. Other sinks are required: their errors come back as a [*SinkError].
 func BestEffort(s Sink) Sink { return bestEffort{s} }
 
@@ -334,8 +335,11 @@ func (k *sinkEntry) close() (err error) {
 	return k.closer.Close()
 }
 
-// flushWithin flushes the sink, unless it is closed. See [turns.Turns].
+// flushWithin flushes the sink, unless it is closed or hangs. See [turns.Turns].
 func (k *sinkEntry) flushWithin(ctx context.Context) (finished bool, err error) {
+	if err := k.waitAside(ctx); err != nil {
+		return false, err
+	}
 	if k.flusher == nil {
 		return true, nil
 	}

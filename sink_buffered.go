@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/agentevents/agentevents/internal/firsterrs"
 	"github.com/agentevents/agentevents/internal/option"
@@ -59,6 +60,9 @@ type BufferedSink struct {
 	deltas   int                   // in the queue, with OverflowDropDeltas
 	cuts     cuts                  // with OverflowDropDeltas
 	errs     firsterrs.List        // since the last report
+	untold   firsterrs.List        // that no OnError was told of
+
+	news atomic.Bool // untold has errors
 
 	// Of a sink that commits.
 	uncommitted int              // events that were delivered since the last commit
@@ -118,7 +122,8 @@ var ErrDropped = errors.New("agentevents: events were dropped")
 // queue may hold one event more for every goroutine that is emitting, and s may emit into any run:
 // with the context it is given, or it could wait for the room that it makes.
 //
-// Errors of s come back from Flush and Close. Dropped events are counted: see [BufferedSink.Stats];
+// Errors of s come back from Flush and Close; EmitterOptions.OnError is told of them with the next
+// event that is emitted. Dropped events are counted: see [BufferedSink.Stats];
 // Flush and Close report them as [ErrDropped]. A sink that ends the goroutine gets no more events:
 // the queued ones count as dropped, and WriteEvent returns an error.
 //
@@ -425,7 +430,7 @@ func (b *BufferedSink) settle(item *buffered, err error) {
 	}
 	if err != nil {
 		err = &SinkError{Sink: b.entry.name, RunID: item.ev.RunID, Sequence: item.ev.Sequence, Err: err}
-		b.errs.Add(maxBufferedErrors, err)
+		b.note(err, b.waits() && item.tell == nil)
 	}
 	if item.tell == nil && b.entry.committer != nil {
 		if b.uncommitted == 0 {
@@ -437,6 +442,26 @@ func (b *BufferedSink) settle(item *buffered, err error) {
 			b.fail(item.ev.ID, err)
 		}
 	}
+}
+
+// note keeps an error for the next report, and for OnError unless Emit returns it. b.mu is held.
+func (b *BufferedSink) note(err error, returned bool) {
+	b.errs.Add(maxBufferedErrors, err)
+	if !returned {
+		b.untold.Add(maxBufferedErrors, err)
+		b.news.Store(true)
+	}
+}
+
+// takeNews returns the errors that OnError was not told of.
+func (b *BufferedSink) takeNews() []error {
+	if !b.news.Load() {
+		return nil
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.news.Store(false)
+	return b.untold.Take(" of " + b.entry.name)
 }
 
 // fail keeps the error of an event for Commit. b.mu is held.
@@ -456,7 +481,7 @@ func (b *BufferedSink) committed(err error) {
 	defer b.mu.Unlock()
 	b.uncommitted, b.lastCommit = 0, err
 	if err != nil {
-		b.errs.Add(maxBufferedErrors, &SinkError{Sink: b.entry.name, Err: err})
+		b.note(&SinkError{Sink: b.entry.name, Err: err}, b.waits())
 	}
 	for _, id := range b.group {
 		b.fail(id, err)
@@ -555,7 +580,7 @@ func (b *BufferedSink) exited(item *buffered) {
 	if b.busy {
 		b.settle(item, turns.ErrGoexit)
 	} else {
-		b.errs.Add(maxBufferedErrors, &SinkError{Sink: b.entry.name, Err: turns.ErrGoexit}) // in Commit
+		b.note(&SinkError{Sink: b.entry.name, Err: turns.ErrGoexit}, false) // in Commit
 	}
 	b.uncommitted = 0
 	b.tellCommits(b.next, b.ended)

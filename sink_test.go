@@ -199,6 +199,27 @@ func TestBufferedReportsErrorsOnceWithTheirEvents(t *testing.T) {
 	require.NoError(t, b.Close())
 }
 
+// OnError hears of the errors of a buffered sink with the next event, and once.
+func TestOnErrorHearsOfABufferedSink(t *testing.T) {
+	for name, wrap := range map[string]func(Sink) Sink{
+		"required": func(s Sink) Sink { return s }, "best effort": BestEffort,
+	} {
+		t.Run(name, func(t *testing.T) {
+			broken := errors.New("broken")
+			var told []error
+			b := Buffered(SinkFunc(func(context.Context, Event) error { return broken }), 8, OverflowDropNewest)
+			r, _ := startRun(t, EmitterOptions{Sinks: []Sink{wrap(b)}, OnError: func(err error) { told = append(told, err) }})
+			for i := range 3 {
+				require.NoError(t, r.Emit(t.Context(), &StatePatched{Op: PatchSet, Path: "a", Value: JSON(fmt.Sprint(i))}))
+				require.Eventually(t, func() bool { return b.Stats().Waiting == 0 }, time.Minute, time.Millisecond)
+			}
+			require.GreaterOrEqual(t, len(told), 2, "the last one perhaps with its own event")
+			require.Equal(t, &SinkError{Sink: "agentevents.SinkFunc", RunID: "r", Sequence: 1, Err: broken}, told[1])
+			require.ErrorContains(t, r.s.e.Close(t.Context()), "sequence 2")
+		})
+	}
+}
+
 func TestBufferedContainsPanicsAndGoesOn(t *testing.T) {
 	log := &sinkLog{}
 	b := Buffered(SinkFunc(func(ctx context.Context, ev Event) error {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -26,6 +27,8 @@ const patience = 5 * time.Second
 // events fail for s in the same way, and are not queued, until the call returns. Other sinks get
 // all events. An event in a call that hangs is in s if the call succeeds in the end; those in
 // between are not. When the call returns, EmitterOptions.OnError is told how many s has missed.
+// Flush and Close wait for the call for d once more; then their error wraps ErrSinkHangs, and Close
+// leaves s open.
 //
 // Each event costs a goroutine, about a microsecond. A sink in [BestEffort] has a timeout of 5
 // seconds unless it has another one. [Buffered] has no use for one: it has a goroutine of its own.
@@ -42,6 +45,50 @@ type timeout struct {
 type aside struct {
 	hung   atomic.Int64 // calls that do not return
 	missed atomic.Int64 // events since the first one
+
+	mu       sync.Mutex
+	returned chan struct{} // of the calls that do not return: closed when they have
+}
+
+// leave notes a call that does not return.
+func (a *aside) leave() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.hung.Add(1) == 1 {
+		a.returned = make(chan struct{})
+	}
+}
+
+// back notes that a call that was left has returned. It reports whether it was the last one.
+func (a *aside) back() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.hung.Add(-1) > 0 {
+		return false
+	}
+	close(a.returned)
+	return true
+}
+
+// waitAside waits until the calls that hang have returned, at most for the limit of one.
+func (k *sinkEntry) waitAside(ctx context.Context) error {
+	k.aside.mu.Lock()
+	hung, returned := k.aside.hung.Load() > 0, k.aside.returned
+	k.aside.mu.Unlock()
+	if !hung {
+		return nil
+	}
+	ctx, grace := turns.Grace(ctx)
+	defer grace()
+	ctx, cancel := context.WithTimeout(ctx, k.limit)
+	defer cancel()
+	select {
+	case <-returned:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("%w: an event is still being written to it, and it has missed %d events",
+			ErrSinkHangs, k.aside.missed.Load())
+	}
 }
 
 // within calls the sink on another goroutine and leaves it there if it hangs.
@@ -74,9 +121,9 @@ func (k *sinkEntry) within(ctx context.Context, ev *Event, line []byte) error {
 		return err
 	case <-limit.C:
 	}
-	k.aside.hung.Add(1)
+	k.aside.leave()
 	if !state.CompareAndSwap(running, left) {
-		k.aside.hung.Add(-1)
+		k.aside.back()
 		return <-done
 	}
 	return fmt.Errorf("%w after %v, and is set aside", ErrSinkHangs, k.limit)
@@ -85,7 +132,7 @@ func (k *sinkEntry) within(ctx context.Context, ev *Event, line []byte) error {
 // back takes a sink back.
 func (k *sinkEntry) back(ev *Event, after time.Duration, err error) {
 	missed := k.aside.missed.Load()
-	if k.aside.hung.Add(-1) == 0 {
+	if k.aside.back() {
 		k.aside.missed.Add(-missed)
 	}
 	told := fmt.Errorf("%w: it returned after %v, and has missed %d events",

@@ -3,6 +3,7 @@ package agentevents
 import (
 	"context"
 	"errors"
+	"strconv"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -17,7 +18,10 @@ type door struct {
 	shut   chan struct{} // nil while it is open
 	events []Event
 	lines  []string
+	closed bool
 }
+
+func (g *door) Close() error { g.mu.Lock(); defer g.mu.Unlock(); g.closed = true; return nil }
 
 func (g *door) WriteEvent(context.Context, Event) error { panic("a LineSink") }
 
@@ -134,4 +138,29 @@ func TestHangingSinkIsSetAside(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A sink that hangs is not closed: Close waits for it for its limit, names it, and may be called
+// again.
+func TestCloseWaitsForAHangingSink(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, _, g, told := hanging(t, func(s Sink) Sink { return BestEffort(Timeout(s, time.Second)) })
+		g.close()
+		for i := range 3 {
+			require.NoError(t, r.Emit(t.Context(), &StatePatched{Op: PatchSet, Path: "a", Value: JSON(strconv.Itoa(i))}))
+		}
+		for range 2 {
+			began := time.Now()
+			err := r.s.e.Close(t.Context())
+			require.Equal(t, time.Second, time.Since(began))
+			require.ErrorIs(t, err, ErrSinkHangs)
+			require.ErrorContains(t, err, "door: the sink does not return: an event is still being written to it, and it has missed 2 events")
+			require.False(t, g.closed)
+			told()
+		}
+		time.AfterFunc(time.Second/2, g.open)
+		require.NoError(t, r.s.e.Close(t.Context()))
+		require.True(t, g.closed)
+		require.ErrorContains(t, told()[0], "has missed 2 events")
+	})
 }

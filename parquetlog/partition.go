@@ -21,6 +21,9 @@ const (
 	temporary  = ".tmp"   // ends the names of files that are not complete
 )
 
+// compression is shared by all parts: it keeps its encoders, which take megabytes each, for use again.
+var compression = &zstd.Codec{Level: zstd.SpeedBetterCompression, Concurrency: 1}
+
 // A part is a file of a partition while it is written.
 type part struct {
 	path  string // with the ending temporary
@@ -47,7 +50,7 @@ func newPart(path string, schema *parquet.Schema, table []columns.Column) (*part
 		path: path, file: f, buf: bufio.NewWriterSize(f, 256<<10), table: table, values: make([][]parquet.Value, len(table)),
 	}
 	p.w = parquet.NewGenericWriter[any](p.buf, schema,
-		parquet.Compression(&zstd.Codec{Level: zstd.SpeedBetterCompression, Concurrency: 1}),
+		parquet.Compression(compression),
 		parquet.PageBufferSize(pageBytes), parquet.MaxRowsPerRowGroup(2*groupRows), parquet.CreatedBy("agentevents", "1", ""),
 		parquet.DataPageStatistics(true), parquet.SkipPageBounds("line"))
 	for i := range p.values {

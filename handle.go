@@ -218,7 +218,8 @@ func (a *Agent) Emit(ctx context.Context, p Payload) error {
 	return a.run.s.record(ctx, &ev, a.head)
 }
 
-// Record is [Run.Record] for an event of the agent.
+// Record is [Run.Record] for an event of the agent. An event with another AgentID stays an event of
+// that agent.
 func (a *Agent) Record(ctx context.Context, ev Event) (Event, error) {
 	if !a.ok() {
 		return Event{}, ErrZeroValue

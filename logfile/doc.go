@@ -16,7 +16,7 @@
 // # Possible losses
 //
 //	                     the process is killed    the machine goes down
-//	SyncNone nothing events that the system has not written yet
+//	SyncNone             nothing                  events that the system has not written yet
 //	SyncInterval         nothing                  the last second (Options.Interval)
 //	SyncEnds             nothing                  events of runs that go on
 //	SyncEvery            nothing                  nothing

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"sync"
 	"time"
 
@@ -354,9 +355,21 @@ func (l *Log) Flush(context.Context) error {
 
 func (l *Log) flush() error {
 	err := l.writeTo(l.accepted)
-	err = errors.Join(append(l.late, err, l.sync(l.written))...)
+	errs := append(l.late, err, l.sync(l.written))
 	l.late = nil
-	return err
+	return distinct(errs)
+}
+
+// distinct joins errors, and leaves out those with the text of an earlier one: a disk that fails
+// fails each attempt.
+func distinct(errs []error) error {
+	var out []error
+	for _, err := range errs {
+		if err != nil && !slices.ContainsFunc(out, func(other error) bool { return other.Error() == err.Error() }) {
+			out = append(out, err)
+		}
+	}
+	return errors.Join(out...)
 }
 
 // Close flushes, and releases the file and its lock. Lines that cannot be written are lost: the

@@ -234,6 +234,7 @@ func TestAFullDisk(t *testing.T) {
 		require.Equal(t, 2, gone.Lines)
 		require.Equal(t, []Range{{"r", uint64(seq + 3), uint64(seq + 3)}, {"r2", 0, 0}}, gone.Events)
 		require.ErrorContains(t, err, fmt.Sprintf(`2 events are lost: %d of run "r", 0 of run "r2"`, seq+3))
+		require.Equal(t, 1, strings.Count(err.Error(), syscall.ENOSPC.Error()), err)
 		require.EqualValues(t, len(lost)+2, l.Stats().Lost)
 		require.Equal(t, seq+3-len(lost), len(readAll(t, path)), "no line is torn")
 	}

@@ -1,9 +1,9 @@
 // Workers has three processes share the runs of one store. One of them is killed, and the others go
 // on with its runs:
 //
-//	go run . -store runs                    # a directory; in one process at a time, the others wait
-//	go run . -store postgres://…            # PostgreSQL
-//	go run . -store nats://…                # NATS JetStream
+//	GOWORK=off go run . -store runs                    # a directory; in one process at a time, the others wait
+//	GOWORK=off go run . -store postgres://…            # PostgreSQL
+//	GOWORK=off go run . -store nats://…                # NATS JetStream
 //
 // Each worker claims the runs that it works on, for a lease that it renews. The claims of a process
 // that is gone end with their lease, and an append of a process that was only slow is refused.

@@ -14,6 +14,16 @@
 // Files are opened to read, and no symbolic link is followed out of the folder that is read.
 // Texts are redacted as an emitter redacts them: see [Options].Redaction.
 //
+// # Files with several sessions
+//
+// A file or stream may have several sessions, or the output of several processes, one after another: cat
+// joins session files, and a shell appends captures to a log. Each is a run, with the ids that it has in a
+// file of its own. Lines that cannot be taken apart are a fault, which names them: those of a session that
+// began before in the file, and of its sub-agents, and those of a program that needs a file of its own, such
+// as the output of Claude Code after that of another program. Two processes look like one where their lines
+// tell nothing else: Claude Code before version 2.1.328, Qwen Code and opencode if the second one resumes the
+// session of the first one, and pi --mode rpc.
+//
 // # Usage
 //
 // Tokens have one meaning for all programs: the input without the tokens of caches, the
@@ -124,7 +134,7 @@ func Stream(name string, first []string, in io.Reader, o Options) (*Session, boo
 	if !ok || option.Check("Options", o) != nil {
 		return nil, false
 	}
-	return &Session{session.Stream(p, name, in), &o}, true
+	return &Session{session.Stream(programs(), p, name, in), &o}, true
 }
 
 // Merge returns the sessions that the files of several ones make, such as the sessions of the names on
@@ -141,7 +151,7 @@ func Merge(sessions []*Session) []*Session {
 			sources = append(sources, s.source)
 		}
 	}
-	return sessionsOf(session.Merge(sources), *o)
+	return sessionsOf(session.Merge(programs(), sources), *o)
 }
 
 func sessionsOf(sources []*session.Source, o Options) []*Session {
@@ -249,7 +259,7 @@ func NewDecoder(first []string, o Options) (*Decoder, bool) {
 	if !ok || p.Decoder != nil || option.Check("Options", o) != nil {
 		return nil, false
 	}
-	return &Decoder{session.NewDecoder(p, session.Options(o))}, true
+	return &Decoder{session.NewDecoder(programs(), p, session.Options(o))}, true
 }
 
 // Program is as [Session.Program].

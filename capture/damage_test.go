@@ -29,7 +29,8 @@ func corpora(t testing.TB) (files []string) {
 	return files
 }
 
-// decode reads lines as a stream and folds the events. refused is the first event that broke a rule.
+// decode reads lines as a stream and folds the events of the last run; those before it have ended and keep
+// the rules. refused is the first event that broke a rule.
 func decode(t testing.TB, lines []string) (s *agentevents.RunSnapshot, refused error) {
 	d, ok := NewDecoder(lines[:min(len(lines), 8)], Options{})
 	if !ok {
@@ -50,6 +51,12 @@ func decode(t testing.TB, lines []string) (s *agentevents.RunSnapshot, refused e
 	events, err := d.End(events)
 	see(err)
 	for i := range events {
+		if i > 0 && events[i].RunID != events[i-1].RunID {
+			before := fold.Snapshot()
+			require.Empty(t, before.Violations)
+			require.True(t, before.Status.Terminal() && len(before.OpenCalls) == 0)
+			fold = agentevents.NewFold(agentevents.FoldOptions{})
+		}
 		fold.Apply(events[i])
 	}
 	return fold.Snapshot(), refused

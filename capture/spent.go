@@ -56,7 +56,20 @@ func (s *Session) path() string {
 
 // fold counts the tokens of the events.
 func (p *Spending) fold() {
-	fold := agentevents.NewFold(agentevents.FoldOptions{})
+	fold, of := agentevents.NewFold(agentevents.FoldOptions{}), ""
+	sum := func() {
+		run := fold.Snapshot().Usage
+		p.Partial = p.Partial || run.Partial
+		u := &p.Usage
+		if *u == (agentevents.Usage{}) {
+			*u = run.Usage
+			return
+		}
+		u.InputTokens, u.OutputTokens = u.InputTokens+run.Usage.InputTokens, u.OutputTokens+run.Usage.OutputTokens
+		add(&u.CacheReadInputTokens, run.Usage.CacheReadInputTokens)
+		add(&u.CacheCreationInputTokens, run.Usage.CacheCreationInputTokens)
+		add(&u.ReasoningOutputTokens, run.Usage.ReasoningOutputTokens)
+	}
 	for line, err := range p.Session.Lines() {
 		if err != nil {
 			p.Err = cmp.Or(p.Err, err)
@@ -65,8 +78,17 @@ func (p *Spending) fold() {
 		if _, ok := line.Event.Payload.(*agentevents.ModelReturned); ok {
 			p.Calls++
 		}
+		if id := line.Event.RunID; of != id { // a file may have several runs
+			if of != "" {
+				sum()
+			}
+			fold, of = agentevents.NewFold(agentevents.FoldOptions{}), id
+		}
 		fold.Apply(*line.Event)
 	}
-	run := fold.Snapshot().Usage
-	p.Usage, p.Partial = run.Usage, run.Partial
+	sum()
+}
+
+func add(to *agentevents.Opt[int64], n agentevents.Opt[int64]) {
+	to.V, to.OK = to.V+n.V, to.OK || n.OK
 }

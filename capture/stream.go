@@ -70,7 +70,7 @@ func describeStream(f *session.Folder, name string, facts *session.Facts) {
 // claudeDecoder returns the decoder of a stream that was saved, or of one that is printed right now.
 // Only few lines of a stream state a time.
 func claudeDecoder(o session.Options, saved time.Time, open func() (io.ReadCloser, error)) agentevents.Decoder {
-	out := claude.Options{RunID: o.RunID, AgentID: o.AgentID, Prompt: o.Prompt}
+	out := claude.Options{RunID: o.RunID, AgentID: o.AgentID, Prompt: o.Prompt, Processes: true}
 	if saved.IsZero() {
 		return claude.NewDecoder(out)
 	}

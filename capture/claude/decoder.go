@@ -48,6 +48,12 @@ type Options struct {
 	// before: the first timestamp of the stream fits; see [Times]. A stream that begins with a
 	// timestamp of more than an hour ago is taken as saved.
 	Saved bool
+	// Processes means that the stream may have the lines of several processes, one after another, as a
+	// file has to which captures were appended. Each process is a run, with the ids that it has in a
+	// stream of its own; RunID, Prompt and Started are for the first one. Otherwise all lines are one
+	// run. A process that resumes the session of the one before looks like another turn in versions
+	// whose init lines lack messaging_socket_path.
+	Processes bool
 	// NoTransitions leaves out the status changes of agents, which the stream does not
 	// have, and the name of the lifecycle. A step is then one API message.
 	NoTransitions bool
@@ -97,6 +103,7 @@ type Decoder struct {
 
 	turns
 	ledger
+	processes
 }
 
 // A line is one line of the stream.
@@ -175,6 +182,14 @@ func (d *Decoder) Decode(dst []agentevents.Event, text []byte) ([]agentevents.Ev
 	if err != nil {
 		return dst, err
 	}
+	if d.o.Processes {
+		return d.split(dst, l)
+	}
+	return d.see(dst, l)
+}
+
+// see returns the events of a line.
+func (d *Decoder) see(dst []agentevents.Event, l *line) ([]agentevents.Event, error) {
 	d.shown = d.shown || l.ofStream()
 	d.dst, d.reading = dst, l
 	d.accept(l)
@@ -529,7 +544,7 @@ func (d *Decoder) process(l *line) {
 	}
 	d.cur = saved
 	if f := l.faults.first; f != nil && l != d.reading {
-		d.reading.faults.add(f.Pointer, "in a line that was held back (line %d): %w", l.no, f.Err)
+		d.reading.faults.add(f.Pointer, "in a line that was held back (line %d): %w", d.before+l.no, f.Err)
 	}
 }
 
@@ -631,6 +646,12 @@ func (d *Decoder) record(a *agent, ev agentevents.Event) {
 // End appends the end of the run. A turn without a result was interrupted. The decoder
 // must not be used after End.
 func (d *Decoder) End(dst []agentevents.Event) ([]agentevents.Event, error) {
+	dst, err := d.release(dst)
+	dst, last := d.finishRun(dst)
+	return dst, errors.Join(err, last)
+}
+
+func (d *Decoder) finishRun(dst []agentevents.Event) ([]agentevents.Event, error) {
 	if d.refuse || d.init == nil && len(d.held) == 0 && !d.started {
 		return dst, nil // there were no lines
 	}

@@ -62,7 +62,8 @@
 //
 // # Runs, turns and ends
 //
-// A stream is one run, also if several processes were appended to it. The run is named by
+// A stream is one run, also if several processes were appended to it, unless [Options].Processes
+// is set. The run is named by
 // its process and not by its session, because a process that resumes a session prints the
 // same session id: see [Options].RunID. A result ends a turn. The main agent
 // goes on after that: a turn is not an attempt. A turn that failed ends the agent, and the next

@@ -115,16 +115,24 @@ func outcome(l *line, failed bool) agentevents.AgentOutcome {
 
 // Times returns the first timestamp of a saved stream, or the zero time, and how long its turns
 // took: the sum of the durations that its results state, at most the highest [time.Duration]. It
-// skips lines that it cannot read. The error is the reader's.
+// skips lines that it cannot read, and ends at the init line of another process; see
+// [Options].Processes. The error is the reader's.
 func Times(stream io.Reader) (first time.Time, took time.Duration, err error) {
 	r := bufio.NewReader(stream)
+	var d Decoder
 	for {
 		text, err := r.ReadString('\n')
-		if strings.Contains(text, "duration_ms") || first.IsZero() && strings.Contains(text, "timestamp") {
+		if strings.Contains(text, `"init"`) || strings.Contains(text, "conversation_reset") || strings.Contains(text, "duration_ms") || first.IsZero() && strings.Contains(text, "timestamp") {
 			repaired, _ := jsonwire.Repair(text)
 			if text, bad := jsonwire.Compact(repaired); bad == nil {
 				var ignored faults
 				l := parseObject(text, "", &ignored)
+				read := &line{object: l, kind: l.str("type")}
+				if (read.isInit() || read.kind == "conversation_reset") && d.begins(read) {
+					return first, took, nil
+				}
+				d.know(read)
+				d.started = d.started || read.isInit()
 				if l.str("type") == "result" {
 					took += min(l.millis("duration_ms").V, math.MaxInt64-took)
 				}

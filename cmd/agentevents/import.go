@@ -55,7 +55,8 @@ FILE's last change, or for - the current time; the start of the run is then move
 the durations that its results state.
 
 Each capture of a process is a run: a process that resumes a session prints the same
-session id, but gets another run id.
+session id, but gets another run id. A FILE with several sessions or captures, one after
+another, has the run of each. Lines that cannot be taken apart are reported and left out.
 
 Secrets are masked as 'agentevents redact' masks them, and counted on standard error,
 unless --no-redact is given.`,

@@ -134,6 +134,40 @@ func TestIDOfSessions(t *testing.T) {
 	require.Contains(t, got.out, `"agentId":"main:beauvoir:`)
 }
 
+// Files that were joined have the runs of all, also from standard input and in gzip, and one run id is not
+// enough for them. Lines that cannot be taken apart set the exit status.
+func TestJoinedSessions(t *testing.T) {
+	const dir = "../../capture/testdata/"
+	joined := func(names ...string) (text string) {
+		for _, name := range names {
+			text += read(t, dir+name)
+		}
+		return text
+	}
+	text := joined("claude/fail/bf43e514-879f-5516-8fa4-ae00260e7ff8.jsonl",
+		"codex/text/rollout-2026-11-28T11-04-34-01a0b7d4-0c99-7272-a5b8-09320f4f4776.jsonl",
+		"claude/denied/e50077e6-aeba-5317-bde8-0257f29fe71a.jsonl")
+	path := write(t, text)
+	want := exec("", "ls", dir+"claude/fail", dir+"codex/text/rollout-2026-11-28T11-04-34-01a0b7d4-0c99-7272-a5b8-09320f4f4776.jsonl",
+		dir+"claude/denied/e50077e6-aeba-5317-bde8-0257f29fe71a.jsonl")
+	require.Zero(t, want.code, want.err)
+	require.ElementsMatch(t, strings.Split(want.out, "\n"), strings.Split(exec("", "ls", path).out, "\n"))
+	require.Equal(t, exec("", "ls", path), exec(text, "ls", "-"))
+	require.Equal(t, exec("", "ls", path).out, exec("", "ls", write(t, gz(text))).out)
+
+	got := exec("", "import", "--run", "r", path)
+	require.Equal(t, exitUsage, got.code)
+	require.Contains(t, got.err, "another session begins here, but one run id was given")
+	require.Contains(t, got.out, `"run.completed"`)
+
+	twice := joined("codex/text/rollout-2026-11-28T11-04-34-01a0b7d4-0c99-7272-a5b8-09320f4f4776.jsonl",
+		"claude/fail/bf43e514-879f-5516-8fa4-ae00260e7ff8.jsonl",
+		"codex/text/rollout-2026-11-28T11-04-34-01a0b7d4-0c99-7272-a5b8-09320f4f4776.jsonl")
+	got = exec(twice, "ls", "-")
+	require.Equal(t, exitProblems, got.code)
+	require.Contains(t, got.err, "are of session 01a0b7d4-0c99-7272-a5b8-09320f4f4776")
+}
+
 // A tail that was cut in the middle of a line is told, with the file and the line, and the rest is
 // read.
 func TestCutSession(t *testing.T) {

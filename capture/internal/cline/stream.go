@@ -64,6 +64,8 @@ type stream struct {
 	kinds       map[string]func(*stream)
 	line, event session.Object
 	ended       bool
+	printed     bool          // the process has printed its last line
+	counts      bool          // the steps of the turn are counted from 1, and the first one was counted
 	text        *session.Line // a text: the thoughts before it end after it
 }
 
@@ -97,9 +99,16 @@ func (c *stream) Line(l *session.Line) {
 	c.line.Parse(l.Text)
 	c.line.Skip("ts")
 	kind := c.line.Str("type")
+	c.event.Parse("")
+	if kind == "agent_event" {
+		c.event.Parse(c.line.Raw("event"))
+	}
+	if c.begins() {
+		c.r.Another()
+		return
+	}
 	switch kind {
 	case "agent_event":
-		c.event.Parse(c.line.Raw("event"))
 		kind = c.event.Str("type")
 		if content := c.event.Str("contentType"); content != "" {
 			kind += "/" + content
@@ -116,6 +125,7 @@ func (c *stream) Line(l *session.Line) {
 		c.r.Rest(kind, "/event", &c.event)
 	case "run_result":
 		c.tell()
+		c.printed = true
 		c.line.Skip("iterations", "usage", "aggregateUsage", "durationMs", "model", "messages")
 		c.end(c.line.Str("finishReason"), c.line.Str("text"))
 	default:
@@ -123,6 +133,17 @@ func (c *stream) Line(l *session.Line) {
 		return
 	}
 	c.r.Rest(kind, "", &c.line)
+}
+
+// begins reports whether a line begins the output of another process: the one before has printed its last
+// line, or was killed in a turn, of which the steps are counted from 1 on.
+func (c *stream) begins() bool {
+	first := c.event.Str("type") == "iteration_start" && c.event.Raw("iteration") == "1"
+	if c.printed || first && c.counts && !c.ended {
+		return true
+	}
+	c.counts = c.counts || first
+	return false
 }
 
 // usage reads the tokens of one call of the model, and the totals so far.

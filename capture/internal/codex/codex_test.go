@@ -32,7 +32,7 @@ func rolloutOf(lines ...string) (out []string) {
 // decode returns the events of lines and the fold of them, which has no violations.
 func decode(t *testing.T, lines []string) ([]agentevents.Event, *agentevents.RunSnapshot) {
 	t.Helper()
-	d := session.NewDecoder(Rollout(), session.Options{})
+	d := session.NewDecoder(nil, Rollout(), session.Options{})
 	var events []agentevents.Event
 	for _, line := range lines {
 		var err error

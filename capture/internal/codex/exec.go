@@ -21,8 +21,9 @@ func Exec() *session.Program {
 			id := processID(first)
 			return session.Facts{Session: id, Thread: id, Copies: true, Of: threadOf(first)}, true
 		},
-		Time: noTime,
-		New:  newExec,
+		Time:    noTime,
+		Untimed: true,
+		New:     newExec,
 	}
 }
 
@@ -30,6 +31,10 @@ func Exec() *session.Program {
 // thread prints the same thread id.
 func processID(lines []string) string {
 	for i, line := range lines {
+		if i > 0 && startsThread(line) {
+			lines = lines[:i]
+			break
+		}
 		if i+1 == maxOpening || !opening(line) {
 			lines = lines[:i+1]
 			break
@@ -53,6 +58,11 @@ func threadOf(lines []string) string {
 // maxOpening bounds the lines before the first item.
 const maxOpening = 8
 
+// startsThread reports whether a line is the first one of a process.
+func startsThread(line string) bool {
+	return jsonwire.Text(jsonwire.Member(line, "type")) == "thread.started"
+}
+
 // opening reports whether a line comes before the work of a turn.
 func opening(line string) bool {
 	kind := jsonwire.Text(jsonwire.Member(line, "type"))
@@ -68,6 +78,7 @@ type exec struct {
 	agent    *session.Agent
 	thread   string
 	line     session.Object
+	begun    bool
 	turns    int
 	turn     *turn
 	last     turn
@@ -103,6 +114,11 @@ func newExec(r *session.Recorder) session.Reader {
 
 // Line reads a line.
 func (e *exec) Line(l *session.Line) {
+	if e.begun && startsThread(l.Text) {
+		e.r.Another()
+		return
+	}
+	e.begun = true
 	if e.agent == nil {
 		copied := *l
 		e.held = append(e.held, &copied)
@@ -186,6 +202,7 @@ func (e *exec) endTurn(marks agentevents.Marks) {
 func (e *exec) turnCompleted() {
 	if used := e.line.Object("usage"); used.Text != "" {
 		t, source := tokensOf(used), "total of the thread"
+		e.r.Keep(e.thread)
 		if e.carried == nil {
 			e.carried = e.before(t)
 		}
@@ -207,7 +224,7 @@ func (e *exec) turnCompleted() {
 // of other processes that is below the first one of this process.
 func (e *exec) before(first tokens) *tokens {
 	var ends []tokens
-	e.r.Others(func(process int, line string) {
+	e.r.Others(e.thread, func(process int, line string) {
 		if jsonwire.Valid(line) != nil || jsonwire.Text(jsonwire.Member(line, "type")) != "turn.completed" {
 			return
 		}

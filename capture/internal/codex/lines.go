@@ -16,13 +16,19 @@ func (c *rollout) meta(*thread) { c.p.SkipAll() }
 
 // copied reports whether a line is a part of a copied history, which is not work of the thread. It
 // begins with the session_meta of another thread, and ends with the first turn of the thread's
-// own: the ids of turns and threads are in the order of time.
+// own: the ids of turns and threads are in the order of time. After a line of the thread's own the
+// session_meta of another thread begins another session.
 func (c *rollout) copied(t *thread, kind string) bool {
 	switch kind {
 	case "session_meta":
 		if id := c.p.Str("id"); id != "" && id != t.id {
+			if t.own {
+				c.r.Another()
+				return true
+			}
 			t.foreign = true
 		}
+		return t.foreign
 	case "event_msg/task_started":
 		id := c.p.Str("turn_id")
 		if len(id) == len(t.id) && id > t.id || len(id) != len(t.id) && c.p.Str("parent_turn_id") != "" {
@@ -37,6 +43,7 @@ func (c *rollout) copied(t *thread, kind string) bool {
 			c.foresee(t, kind)
 		}
 	}
+	t.own = t.own || !t.foreign
 	return t.foreign
 }
 
@@ -223,8 +230,7 @@ func (c *rollout) send(t *thread, actor string, m agentevents.ConversationMessag
 
 // lineID is an id made of the place of the line.
 func (c *rollout) lineID() string {
-	l := c.r.Here()
-	return session.ID(c.r.RunID(), l.Thread, string(jsonwire.AppendInt(nil, int64(l.Number))))
+	return c.r.LineID()
 }
 
 // text joins the texts of a list of contents.

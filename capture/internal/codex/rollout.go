@@ -60,6 +60,7 @@ type thread struct {
 	held             []*session.Line
 	heldBytes        int
 	started, foreign bool   // foreign: the lines are a copied history
+	own              bool   // a line that was not copied has come, after the first one
 	tasked           bool   // the file tells the beginning of turns
 	bare             bool   // the first versions wrote it, without times, tokens and envelopes
 	path             string // by which agents call each other
@@ -269,6 +270,8 @@ func (c *rollout) open(l *session.Line) string {
 			return "response_item/" + kind
 		case c.p.Str("record_type") != "":
 			return "record_type/" + c.p.Str("record_type")
+		case c.p.Str("id") == "":
+			return ""
 		}
 		return "session_meta"
 	}

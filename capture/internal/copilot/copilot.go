@@ -79,6 +79,7 @@ type reader struct {
 	order      []*agent          // sub-agents
 	seen       session.Once      // ids of lines
 	session    string
+	ended      bool // the process has printed its last line
 	inputs     agentevents.JSON
 	line, data session.Object
 }
@@ -162,6 +163,10 @@ func nothing(c *reader, _ *agent) { c.data.SkipAll() }
 // Line reads a line.
 func (c *reader) Line(l *session.Line) {
 	kind := c.open(l)
+	if c.begins(kind) {
+		c.r.Another()
+		return
+	}
 	if !c.seen.First(c.line.Str("id")) {
 		return // it stands there twice
 	}
@@ -173,6 +178,21 @@ func (c *reader) Line(l *session.Line) {
 		return
 	}
 	c.read(kind)
+}
+
+// begins reports whether a line begins another session, or the output of another process, the last line
+// of which is a result unless it was killed.
+func (c *reader) begins(kind string) bool {
+	if c.main.First == nil {
+		return false
+	}
+	switch kind {
+	case "session.start":
+		return c.ended || c.session != c.data.Str("sessionId")
+	case "session.skills_loaded":
+		return c.ended || c.line.Flag("ephemeral") && c.main.Agent != nil
+	}
+	return c.ended
 }
 
 // open parses a line and returns its kind.
@@ -491,6 +511,7 @@ func (c *reader) result(a *agent) {
 		c.r.Emit(a.Agent, &agentevents.AgentSessionChanged{ProviderSessionID: c.session}, 0)
 	}
 	c.line.Skip("usage")
+	c.ended = true
 	if exit := c.line.Int("exitCode"); exit.V != 0 && a.InTurn() {
 		e := session.Failed(agentevents.ToolStatusError, exit,
 			"the program ended with exit code "+string(jsonwire.AppendInt(nil, exit.V)))

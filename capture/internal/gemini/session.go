@@ -108,6 +108,7 @@ type journal struct {
 type thread struct {
 	session.Talk
 	id, of   string         // its id, and the id of the session
+	begun    string         // the id that its first line tells
 	inputs   string         // JSON
 	answers  map[string]int // number of the calls of an answer that were read, by its id; 0 for other messages
 	messages []message
@@ -154,7 +155,7 @@ var kinds = map[string]func(*journal, *thread){
 
 // kind is the type of the line that was parsed, or the member that tells it.
 func (c *journal) kind() string {
-	if kind := c.line.Str("type"); kind != "" {
+	if kind := c.line.Str("type"); kind != "" && kind != "session" {
 		return kind
 	}
 	for _, kind := range []string{"$set", "$rewindTo"} {
@@ -173,6 +174,17 @@ func (c *journal) Line(l *session.Line) {
 	c.line.Parse(l.Text)
 	kind := c.kind()
 	t := c.thread(l)
+	if id := c.line.Str("sessionId"); id != "" && id != t.begun { // the first line of a session alone has it
+		if t.begun != "" {
+			c.r.Another()
+			return
+		}
+		t.begun = strings.Clone(id)
+	}
+	if kinds[kind] == nil {
+		c.r.Unread(kind, "")
+		return
+	}
 	if t.Agent == nil {
 		if full := t.Hold(l); c.foresee(t, kind) || full {
 			c.start(t)
@@ -249,14 +261,9 @@ func (c *journal) read(t *thread, l *session.Line) {
 	if kind != "$set" {
 		c.flush(t)
 	}
-	f, ok := kinds[kind]
-	if !ok {
-		c.r.Unread(kind, "")
-		return
-	}
 	c.line.Skip("timestamp")
 	id, said := c.line.Str("id"), len(t.Said)
-	f(c, t)
+	kinds[kind](c, t)
 	if id != "" {
 		t.note(id, t.Said[said:])
 	}

@@ -68,6 +68,10 @@ var streamKinds = map[string]func(*stream){
 // Line reads a line.
 func (s *stream) Line(l *session.Line) {
 	s.line.Parse(l.Text)
+	if s.t.First != nil && s.line.Str("type") == "init" { // a process prints it once
+		s.r.Another()
+		return
+	}
 	if s.t.Agent != nil {
 		s.read(l)
 		return

@@ -84,6 +84,7 @@ type reader struct {
 	main       *thread
 	spawned    map[string]spawn // by the session that was spawned
 	line, data session.Object
+	session    string // of the process that printed the lines
 }
 
 // A spawn is the call that a sub-agent works for.
@@ -144,6 +145,10 @@ func newReader(r *session.Recorder) session.Reader {
 		"tool_use":               (*reader).part,
 		"step_finish":            (*reader).part,
 		"error":                  (*reader).failed,
+		noRow: func(c *reader, _ *thread) {
+			c.data.SkipAll()
+			c.r.Fault("", "a line that is no row of the database: it is left out; give other files one by one")
+		},
 	}
 	return &reader{
 		r: r, threads: map[string]*thread{}, files: map[int]*thread{}, spawned: map[string]spawn{}, kinds: kinds,
@@ -162,6 +167,18 @@ func (c *reader) Line(l *session.Line) {
 		c.r.Fault("", "a row that is no event: the rows of other tables, "+
 			"and whole exports, are read from files alone, so write them to one and name it")
 		return
+	}
+	id := c.line.Str("sessionID")
+	if _, known := c.kinds[kind]; !known && id == "" && c.line.Raw("aggregate_id") == "" {
+		c.r.Unread(kind, "")
+		return
+	}
+	if id != "" && id != c.session {
+		if c.session != "" { // a process has one
+			c.r.Another()
+			return
+		}
+		c.session = strings.Clone(id)
 	}
 	t := c.thread(l)
 	switch {

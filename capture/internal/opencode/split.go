@@ -72,7 +72,12 @@ func (s *store) lines(text string) {
 		switch {
 		case line == "":
 		case jsonwire.Valid(line) == nil:
-			last = cmp.Or(s.row("", line), last)
+			id := s.row("", line)
+			if o := session.ParseObject(line); tableOf(o) == "" && (id == "" || o.Raw("type") != "") {
+				r := s.of(last)
+				r.other = append(r.other, `{"type":"`+noRow+`","data":{}}`)
+			}
+			last = cmp.Or(id, last)
 		default: // the reader tells the fault
 			r := s.of(last)
 			r.other = append(r.other, line)
@@ -124,6 +129,9 @@ func (s *store) row(table, text string) string {
 	}
 	return id
 }
+
+// noRow is the type of a line that stands in the place of another one, which is not a row.
+const noRow = "no row"
 
 func tableOf(o *session.Object) string {
 	switch {

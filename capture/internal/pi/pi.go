@@ -39,8 +39,12 @@ const update = `{"type":"message_update"`
 func facts(first []string) (f session.Facts, ok bool) {
 	var o session.Object
 	printed := false
-	for _, line := range first {
+	for i, line := range first {
 		o.Parse(line)
+		if o.Str("type") == "session" && i > 0 { // another session follows in the file
+			first = first[:i]
+			break
+		}
 		switch kind := o.Str("type"); {
 		case kind == "session":
 			f.Session = o.Str("id")
@@ -147,6 +151,10 @@ func nothing(p *reader) { p.line.SkipAll() }
 func (p *reader) Line(l *session.Line) {
 	p.line.Parse(l.Text)
 	name := p.line.Str("type")
+	if name == "session" && p.t.First != nil && (p.printed || p.id != p.line.Str("id")) {
+		p.r.Another() // a process prints it once
+		return
+	}
 	if p.copied(name, l) {
 		return
 	}
@@ -163,7 +171,7 @@ func (p *reader) Line(l *session.Line) {
 // copied reports whether a line is a part of a copied history: a fork begins with lines that
 // are older than it.
 func (p *reader) copied(name string, l *session.Line) bool {
-	if p.fork.IsZero() || !l.Stamped || !l.At.Before(p.fork) || name == "session" {
+	if _, known := kinds[name]; !known || p.fork.IsZero() || !l.Stamped || !l.At.Before(p.fork) || name == "session" {
 		return false
 	}
 	p.foreseeModel(name)
@@ -231,7 +239,7 @@ func (p *reader) read(l *session.Line) {
 		if !isNew {
 			return // a line that was written twice
 		}
-		if branches {
+		if branches && ok {
 			p.t.Retract(left, "the conversation goes on from an earlier message")
 			p.goes = false
 		}

@@ -51,6 +51,7 @@ type reader struct {
 type thread struct {
 	session.Talk
 	id, of   string // its id, and the id of the session
+	side     bool   // it is a sub-agent's
 	inputs   string // JSON
 	tree     session.Tree
 	about    *session.Object // its description
@@ -109,6 +110,14 @@ func (c *reader) Line(l *session.Line) {
 	c.line.Parse(l.Text)
 	kind := c.kind()
 	t := c.thread(l)
+	if id := c.line.Str("sessionId"); id != "" && t.of != "" && id != t.of || t.side != c.line.Flag("isSidechain") {
+		c.r.Another() // the lines of a sub-agent are in a file of its own
+		return
+	}
+	if kinds[kind] == nil {
+		c.r.Unread(kind, "")
+		return
+	}
 	if c.line.Raw("forkedFrom") != "" { // a copy of a line of another session
 		t.tree.Add(c.line.Str("uuid"), c.line.Str("parentUuid"))
 		return
@@ -136,6 +145,7 @@ func (c *reader) thread(l *session.Line) *thread {
 	}
 	t.Model = t.about.Str("model")
 	t.inputs = strings.Clone(string(c.line.Pick("cwd", "version", "gitBranch")))
+	t.side = c.line.Flag("isSidechain")
 	c.files[l.File], c.threads[t.id] = t, t
 	return t
 }

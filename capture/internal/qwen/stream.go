@@ -17,11 +17,12 @@ import (
 // tokens of the answers.
 func Stream() *session.Program {
 	return &session.Program{
-		Name:   "Qwen Code",
-		Tested: tested,
-		Files:  []string{"a stream of qwen --output-format stream-json"},
-		Facts:  streamFacts,
-		Time:   func(string) (time.Time, bool) { return time.Time{}, false },
+		Name:    "Qwen Code",
+		Tested:  tested,
+		Files:   []string{"a stream of qwen --output-format stream-json"},
+		Facts:   streamFacts,
+		Time:    func(string) (time.Time, bool) { return time.Time{}, false },
+		Untimed: true,
 		New: func(r *session.Recorder) session.Reader {
 			return &stream{r: r, main: &talk{Talk: session.Talk{R: r}}, subs: map[string]*talk{}}
 		},
@@ -80,6 +81,11 @@ func skip(s *stream, _ *talk) { s.line.SkipAll() }
 // Line reads a line.
 func (s *stream) Line(l *session.Line) {
 	s.line.Parse(l.Text)
+	id := s.line.Str("session_id")
+	if s.id != "" && (id != "" && id != s.id && s.line.Str("subtype") == "init" || s.line.Raw("sessionId") != "") {
+		s.r.Another()
+		return
+	}
 	if s.main.Agent != nil {
 		s.read(l)
 		return

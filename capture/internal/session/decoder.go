@@ -16,28 +16,43 @@ import (
 type Decoder struct {
 	f       feed
 	number  int
+	before  int     // number of lines before the session that is read
+	err     error   // the rest is left out
 	Residue Residue // lines and members that were not understood
 }
 
 // NewDecoder returns a decoder of a stream of a program.
-func NewDecoder(p *Program, o Options) *Decoder {
+func NewDecoder(programs []*Program, p *Program, o Options) *Decoder {
 	d := &Decoder{}
-	d.f.init(p, o, &d.Residue)
+	d.f.init(programs, p, o, &d.Residue)
 	return d
 }
 
 // Decode appends the events of a line to dst. Several faults of a line are joined.
 func (d *Decoder) Decode(dst []agentevents.Event, line []byte) ([]agentevents.Event, error) {
 	d.number++
-	d.f.line(&Line{Number: d.number}, string(line), false)
+	if d.err != nil {
+		return dst, nil
+	}
+	l, text := &Line{Number: d.number - d.before}, string(line)
+	if p := d.f.line(l, text, false); p != nil {
+		if d.err = d.f.stop(p); d.err != nil {
+			dst, err := d.done(dst)
+			return dst, errors.Join(err, &agentevents.LineError{Err: fmt.Errorf("%s: %w", d.f.p.Name, d.err)})
+		}
+		d.f.next(p, l, d.number, text, &Line{Number: l.Number}, &Line{Number: l.Number + 1})
+		d.before = d.number - 1
+		d.f.line(&Line{Number: 1}, text, false)
+	}
 	return d.done(dst)
 }
 
 // End appends the events of the end.
 func (d *Decoder) End(dst []agentevents.Event) ([]agentevents.Event, error) {
-	d.f.endFile(&Line{Number: d.number + 1})
-	d.f.end(&Line{Number: d.number + 2})
-	return d.done(dst)
+	d.f.endFile(&Line{Number: d.number - d.before + 1})
+	d.f.end(&Line{Number: d.number - d.before + 2})
+	dst, err := d.done(dst)
+	return dst, errors.Join(err, d.f.finish(d.number))
 }
 
 func (d *Decoder) done(dst []agentevents.Event) ([]agentevents.Event, error) {
@@ -53,20 +68,33 @@ func (d *Decoder) Notes() []string { return d.f.rec.notes }
 
 // A feed gives lines to a reader.
 type feed struct {
-	p      *Program
-	rec    *Recorder
-	reader Reader
-	lasts  map[int]time.Time // by file
+	p        *Program
+	rec      *Recorder
+	reader   Reader
+	lasts    map[int]time.Time // by file
+	programs []*Program        // that a section may be of
+	residue  *Residue
+	changed  time.Time // the last change of the file
+	waits    bool      // the section has no time yet
+	early    []*Line   // its lines so far
 }
 
-func (f *feed) init(p *Program, o Options, residue *Residue) {
-	f.p, f.rec, f.lasts = p, newRecorder(p, o, residue), map[int]time.Time{}
+func (f *feed) init(programs []*Program, p *Program, o Options, residue *Residue) {
+	f.programs, f.residue = programs, residue
+	f.start(p, o)
+}
+
+// start starts a run.
+func (f *feed) start(p *Program, o Options) {
+	f.p, f.rec, f.lasts = p, newRecorder(p, o, f.residue), map[int]time.Time{}
 	f.reader = p.New(f.rec)
 }
 
-// line reads a line. cut means that it is the last one of a file, without a newline.
-func (f *feed) line(l *Line, text string, cut bool) {
+// line reads a line. cut means that it is the last one of a file, without a newline. It returns the
+// program of a session that begins with the line, which then was not read, or nil.
+func (f *feed) line(l *Line, text string, cut bool) *Program {
 	f.rec.line = l
+	last, before := f.rec.last, f.lasts[l.File]
 	f.place(l, text)
 	if err := jsonwire.Valid(text); err != nil {
 		if repaired, ok := repair(text); ok {
@@ -74,15 +102,22 @@ func (f *feed) line(l *Line, text string, cut bool) {
 		} else {
 			f.rec.faults = append(f.rec.faults, unreadable(f.p, text, err, cut))
 			f.rec.torn[l.File] = cut
-			return
+			return nil
 		}
 	}
 	if text = strings.TrimLeft(text, " \t"); !jsonwire.IsObject(text) {
 		f.rec.Fault("", "not a line of a session: found %s, expected an object", jsonwire.Describe(text))
-		return
+		return nil
 	}
-	l.Text = text
+	if l.Text = text; f.wait(l) {
+		return nil
+	}
 	f.reader.Line(l)
+	p := f.begins(l)
+	if p != nil {
+		f.rec.last, f.lasts[l.File] = last, before
+	}
+	return p
 }
 
 // repair returns a line without its damaged characters, and with the first one only of members
@@ -211,7 +246,8 @@ func (f *feed) endFile(l *Line) {
 	if !l.Stamped {
 		l.At = f.rec.Options.Time().UTC().Truncate(time.Millisecond)
 	}
-	f.rec.line = l
+	f.waits = false
+	f.wait(l)
 	if r, ok := f.reader.(FileReader); ok {
 		r.EndFile(l)
 	}

@@ -19,7 +19,8 @@ type Program struct {
 	Facts func(first []string) (Facts, bool)
 	// Time returns the time that a line states; it decides the order of the lines of several
 	// files. It need not check the line.
-	Time func(line string) (time.Time, bool)
+	Time    func(line string) (time.Time, bool)
+	Untimed bool // no line states a time
 	// Root returns the folder that Beside is given, for one with a session in it, and where that is
 	// below it. Nil means the same folder.
 	Root func(dir string) (root, below string)

@@ -43,6 +43,15 @@ func (f *File) open() (io.ReadCloser, error) {
 	return folder.Open(f.name)
 }
 
+// changed returns the time of the file's last change.
+func (f *File) changed() time.Time {
+	info, err := os.Stat(f.Path)
+	if !f.Facts.Changed.IsZero() || err != nil {
+		return f.Facts.Changed
+	}
+	return info.ModTime().UTC().Truncate(time.Millisecond)
+}
+
 // A Source is a session on disk: one run.
 type Source struct {
 	Program *Program
@@ -53,6 +62,8 @@ type Source struct {
 	opened  int      // number of notes before Read
 	read    bool
 	stream  bool // the file can be read once
+	// programs are those whose sessions may follow in a file.
+	programs []*Program
 }
 
 // Detect returns the program whose sessions begin with these lines.
@@ -131,7 +142,7 @@ func Open(programs []*Program, name string) ([]*Source, error) {
 			all = append(all, owned{p, f})
 		}
 	}
-	out := assemble(all)
+	out := assemble(programs, all)
 	if len(out) == 0 {
 		return nil, &fs.PathError{
 			Op: "open", Path: name, Err: noSession("the directory has neither a log nor a session of an agent program"),
@@ -142,7 +153,7 @@ func Open(programs []*Program, name string) ([]*Source, error) {
 
 // Merge returns the sessions that the files of several sources make. A file counts once, and the
 // file of a sub-agent belongs to its session.
-func Merge(sources []*Source) []*Source {
+func Merge(programs []*Program, sources []*Source) []*Source {
 	if len(sources) < 2 {
 		return sources
 	}
@@ -160,7 +171,7 @@ func Merge(sources []*Source) []*Source {
 			}
 		}
 	}
-	return assemble(all)
+	return assemble(programs, all)
 }
 
 // An owned file is one of a program.
@@ -170,7 +181,7 @@ type owned struct {
 }
 
 // assemble makes sources of files, by the time of their beginning.
-func assemble(files []owned) (out []*Source) {
+func assemble(all []*Program, files []owned) (out []*Source) {
 	findMarks(files)
 	onDisk := map[string]bool{} // threads
 	for _, f := range files {
@@ -191,7 +202,7 @@ func assemble(files []owned) (out []*Source) {
 		byProgram[id] = append(byProgram[id], f.File)
 	}
 	for _, p := range programs {
-		out = append(out, group(p, byProgram[p.Name+p.Files[0]])...)
+		out = append(out, group(all, p, byProgram[p.Name+p.Files[0]])...)
 	}
 	for _, s := range out {
 		for _, f := range s.Files {
@@ -335,7 +346,7 @@ func openFile(programs []*Program, name string, info fs.FileInfo) ([]*Source, er
 		if err != nil {
 			return nil, err
 		}
-		return group(p, parts), nil
+		return group(programs, p, parts), nil
 	}
 	facts, ok := p.facts(folder, base, head)
 	if !ok {
@@ -345,7 +356,7 @@ func openFile(programs []*Program, name string, info fs.FileInfo) ([]*Source, er
 	facts.At = cmp.Or(facts.At, facts.Changed)
 	own := &File{Path: name, Facts: facts, whole: open}
 	if facts.Thread != facts.Session || p.Beside == nil {
-		return group(p, []*File{own}), nil
+		return group(programs, p, []*File{own}), nil
 	}
 	files := []*File{own}
 	for _, beside := range p.Beside(folder, base, facts) {
@@ -363,11 +374,11 @@ func openFile(programs []*Program, name string, info fs.FileInfo) ([]*Source, er
 			files = append(files, newFile(dir, beside, other))
 		}
 	}
-	return group(p, files), nil
+	return group(programs, p, files), nil
 }
 
 // group makes sources of the files of a program: one for each session.
-func group(p *Program, files []*File) []*Source {
+func group(programs []*Program, p *Program, files []*File) []*Source {
 	slices.SortStableFunc(files, func(a, b *File) int { return a.Facts.At.Compare(b.Facts.At) })
 	bySession := map[string]*Source{}
 	var out []*Source
@@ -380,7 +391,7 @@ func group(p *Program, files []*File) []*Source {
 		}
 		s := bySession[f.Facts.Session]
 		if s == nil {
-			s = &Source{Program: p}
+			s = &Source{Program: p, programs: programs}
 			bySession[f.Facts.Session] = s
 			out = append(out, s)
 		}
@@ -425,7 +436,11 @@ func (s *Source) Read(o Options) iter.Seq[Item] {
 			return
 		}
 		var f feed
-		f.init(s.Program, o, &s.Residue)
+		f.init(s.programs, s.Program, o, &s.Residue)
+		f.rec.section.file = !s.stream
+		if f.rec.section.file {
+			f.changed = s.Files[0].changed()
+		}
 		f.rec.threads = map[string]bool{}
 		for _, file := range s.Files {
 			f.rec.threads[file.Facts.Thread] = true
@@ -446,6 +461,8 @@ type merge struct {
 	f    *feed
 	open []*stream
 	next int // index of the first file that was not opened
+	// held are files that go on with another session, which begins after the end of this one.
+	held []*stream
 }
 
 // A stream is an open file.
@@ -460,10 +477,12 @@ type stream struct {
 	err     error     // of the next line
 	cut     bool
 	ended   bool
+	before  int      // number of lines before the session that is read
+	program *Program // of the session that begins with the next line
 }
 
 func (m *merge) close() {
-	for _, st := range m.open {
+	for _, st := range slices.Concat(m.open, m.held) {
 		_ = st.in.Close() // it was only read
 	}
 }
@@ -493,6 +512,15 @@ func (m *merge) run(yield func(Item) bool) {
 			}
 			m.next++
 		}
+		if len(m.open) == 0 && len(m.held) > 0 {
+			if err := m.section(); err != nil {
+				yield(Item{File: m.held[0].file, Err: err})
+				break
+			}
+			if !flush(last.File, last.Line) {
+				return
+			}
+		}
 		if len(m.open) == 0 {
 			break
 		}
@@ -507,12 +535,16 @@ func (m *merge) run(yield func(Item) bool) {
 			continue
 		case st.ended:
 			m.f.endFile(m.s.line(st, number+1))
-			m.open = slices.DeleteFunc(m.open, func(other *stream) bool { return other == st })
+			m.leave(st)
 			_ = st.in.Close() // it was only read
 		default:
 			l := m.s.line(st, number)
 			l.At, l.Stamped, l.timed = st.stated, st.stamped, true
-			m.f.line(l, st.text, st.cut)
+			if st.program = m.f.line(l, st.text, st.cut); st.program != nil {
+				m.leave(st)
+				m.held = append(m.held, st)
+				continue
+			}
 		}
 		ended := st.ended
 		if !flush(st.file, number) {
@@ -522,14 +554,46 @@ func (m *merge) run(yield func(Item) bool) {
 			m.advance(st)
 		}
 	}
-	m.f.end(&Line{Thread: files[0].Facts.Thread, Number: math.MaxInt32})
-	flush(last.File, last.Line)
+	m.f.end(m.end())
+	if err := m.f.finish(last.Line); !flush(last.File, last.Line) || err != nil && !yield(Item{last.File, last.Line, nil, err}) {
+		return
+	}
+}
+
+// leave takes a file from those that are open.
+func (m *merge) leave(st *stream) {
+	m.open = slices.DeleteFunc(m.open, func(other *stream) bool { return other == st })
+}
+
+// end returns the line of the end of the run.
+func (m *merge) end() *Line {
+	l := &Line{Number: math.MaxInt32}
+	if m.f.rec.section.first == 0 {
+		l.Thread = m.s.Files[0].Facts.Thread
+	}
+	return l
+}
+
+// section ends the run, and goes on with the next session of a file. The error means that it cannot.
+func (m *merge) section() error {
+	st := m.held[0]
+	number := st.lines.Pos().Line
+	if err := m.f.stop(st.program); err != nil {
+		return failed(m.s.Files[st.file].Path, number, err)
+	}
+	m.held = m.held[1:]
+	m.open = append(m.open, st)
+	l := m.s.line(st, number)
+	m.f.next(st.program, l, number, st.text, l, m.end())
+	st.before, st.program = number-1, nil
+	st.stated, st.stamped = m.f.p.Time(st.text)
+	return nil
 }
 
 // line returns a line of an open file.
 func (s *Source) line(st *stream, number int) *Line {
-	l := &Line{File: st.file, Number: number}
-	if !s.stream {
+	l := &Line{File: st.file, Number: number - st.before}
+	if !s.stream && st.before == 0 {
 		l.Facts = &s.Files[st.file].Facts
 		l.Thread = l.Facts.Thread
 	}
@@ -560,21 +624,21 @@ func (m *merge) start(i int) error {
 // advance reads the next line of a file.
 func (m *merge) advance(st *stream) {
 	line, err := st.lines.Next()
-	for skip := m.s.Program.Skip; skip != nil && len(line) > 0 && !st.lines.Ended() && skip(line); {
+	for skip := m.f.p.Skip; skip != nil && len(line) > 0 && !st.lines.Ended() && skip(line); {
 		line, err = st.lines.Next()
 	}
 	var long *lines.TooLongError
 	st.text, st.err, st.cut = "", nil, st.lines.Ended()
 	switch {
 	case errors.As(err, &long):
-		st.err = &agentevents.LineError{Err: fmt.Errorf("%s: %w", m.s.Program.Name, err)}
+		st.err = &agentevents.LineError{Err: fmt.Errorf("%s: %w", m.f.p.Name, err)}
 	case err != nil:
 		st.err = err
 	case line == nil:
 		st.ended = true
 	default:
 		st.text = string(line)
-		if st.stated, st.stamped = m.s.Program.Time(st.text); st.stamped && st.stated.After(st.at) {
+		if st.stated, st.stamped = m.f.p.Time(st.text); st.stamped && st.stated.After(st.at) {
 			st.at = st.stated
 		}
 	}

@@ -49,13 +49,21 @@ type Recorder struct {
 	threads map[string]bool // that have files
 	torn    map[int]bool    // files that end within a line
 	others  []*File
+	thread  string // of the lines after the first session of a file
+	another bool   // the line begins another session
+	strange Unread // the line that was not understood last
+	of      *Line  // the same
+	again   bool   // the run stands in the file for the second time
+	section *section
 }
 
 func newRecorder(p *Program, o Options, residue *Residue) *Recorder {
 	if o.Time == nil {
 		o.Time = time.Now
 	}
-	return &Recorder{Options: o, Program: p, residue: residue, ids: map[string]bool{}, torn: map[int]bool{}}
+	return &Recorder{
+		Options: o, Program: p, residue: residue, ids: map[string]bool{}, torn: map[int]bool{}, section: &section{},
+	}
 }
 
 // Started reports whether Begin was called.
@@ -81,9 +89,28 @@ func (r *Recorder) Torn() bool { return r.torn[r.line.File] }
 // Has reports whether the session has the file of a thread.
 func (r *Recorder) Has(thread string) bool { return r.threads[thread] }
 
-// Others yields the lines that each other process of the same thread has printed, with the number of the
-// process. A file that cannot be read has none.
-func (r *Recorder) Others(yield func(process int, line string)) {
+// Another notes that the line belongs to another session, or to the output of another process, as do
+// those after it. The reader must not have read it: another reader will.
+func (r *Recorder) Another() { r.another = true }
+
+// Keep keeps a line of a thread for the processes after this one in the same file. The last one stays.
+func (r *Recorder) Keep(thread string) {
+	s := r.section
+	if n := len(s.kept); n > s.before {
+		s.kept = s.kept[:n-1]
+	}
+	s.kept = append(s.kept, kept{strings.Clone(thread), strings.Clone(r.line.Text)})
+}
+
+// Others yields the lines that each other process of a thread has printed, with the number of the
+// process: all lines of another file, and the line that an earlier process in this file has kept. A file
+// that cannot be read has none.
+func (r *Recorder) Others(thread string, yield func(process int, line string)) {
+	for i, k := range r.section.kept[:r.section.before] {
+		if k.thread == thread {
+			yield(len(r.others)+i, k.line)
+		}
+	}
 	for i := range r.others {
 		in, err := r.others[i].open()
 		if err != nil {
@@ -131,7 +158,11 @@ func newer(p *Program, version string) string {
 
 // Unread counts a line, or the member at pointer, that was not understood.
 func (r *Recorder) Unread(kind, pointer string) {
-	r.residue.Add(Unread{r.Program.Name, r.Version, kind, pointer})
+	u := Unread{r.Program.Name, r.Version, kind, pointer}
+	if pointer == "" {
+		r.strange, r.of = u, r.line
+	}
+	r.residue.Add(u)
 }
 
 // Rest counts the members of an object that nobody asked for.
@@ -151,7 +182,7 @@ func (r *Recorder) newID() string {
 	l := r.line
 	name := make([]byte, 0, 128)
 	name = append(append(name, r.runID...), 0)
-	name = append(append(name, l.Thread...), 0)
+	name = append(append(name, cmp.Or(l.Thread, r.thread)...), 0)
 	name = append(jsonwire.AppendInt(name, int64(l.Number)), '.')
 	name = jsonwire.AppendInt(name, int64(l.pos))
 	l.pos++
@@ -160,7 +191,7 @@ func (r *Recorder) newID() string {
 
 // Begin opens the run. Options.RunID names it, if it is set.
 func (r *Recorder) Begin(runID string) {
-	r.runID = strings.Clone(cmp.Or(r.Options.RunID, runID))
+	r.runID = r.section.begin(r, strings.Clone(cmp.Or(r.Options.RunID, runID)))
 	em, err := agentevents.NewEmitter(agentevents.EmitterOptions{
 		Lifecycle: agentevents.LifecycleDerived,
 		Redaction: r.Options.Redaction,
@@ -413,6 +444,9 @@ func (r *Recorder) close() {
 
 // take returns the events and faults since the last call.
 func (r *Recorder) take() (events []agentevents.Event, faults []error) {
+	if r.again {
+		r.out, r.faults = nil, nil
+	}
 	events, faults = r.out, r.faults
 	r.out, r.faults = r.out[len(r.out):], nil
 	if cap(r.out) < 16 {

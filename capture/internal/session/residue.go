@@ -34,6 +34,13 @@ func (r *Residue) Add(u Unread) {
 	r.counts[u]++
 }
 
+// remove takes back one that Add has counted.
+func (r *Residue) remove(u Unread) {
+	if r.counts[u]--; r.counts[u] <= 0 {
+		delete(r.counts, u)
+	}
+}
+
 // A Count is a row of a residue.
 type Count struct {
 	Unread

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"strings"
 	"time"
 
 	"github.com/agentevents/agentevents"
@@ -15,9 +16,9 @@ import (
 )
 
 // Stream returns the source of a stream, such as standard input, of a program. It can be read once.
-func Stream(p *Program, name string, in io.Reader) *Source {
+func Stream(programs []*Program, p *Program, name string, in io.Reader) *Source {
 	return &Source{
-		Program: p, stream: true,
+		Program: p, programs: programs, stream: true,
 		Files: []*File{{Path: name, whole: func() (io.ReadCloser, error) { return io.NopCloser(in), nil }}},
 	}
 }
@@ -48,6 +49,7 @@ func (s *Source) decoded(o Options, at *int, yield func(agentevents.Event, error
 	if v := f.Facts.Version; Newer(v, s.Program.Tested) {
 		s.Notes = append(s.Notes, s.Program.Name+": "+newer(s.Program, v))
 	}
+	given := o.RunID != ""
 	o.RunID = cmp.Or(o.RunID, f.Facts.Session)
 	open, saved := f.open, f.Facts.Changed
 	switch {
@@ -76,6 +78,7 @@ func (s *Source) decoded(o Options, at *int, yield func(agentevents.Event, error
 	d := s.Program.Decoder(o, saved, open)
 	from := lines.NewReader(in, cmp.Or(o.MaxLine, agentevents.DefaultMaxLine))
 	var events []agentevents.Event
+	runs := runsOf{given: given, p: s.Program}
 	for ended := false; !ended; {
 		line, err := from.Next()
 		*at = from.Pos().Line
@@ -87,13 +90,20 @@ func (s *Source) decoded(o Options, at *int, yield func(agentevents.Event, error
 		case err != nil:
 		case line == nil:
 			events, err = d.End(events)
-			ended = true
+			*at, ended = *at+1, true
 		case bad != nil && from.Ended():
 			err = unreadable(s.Program, string(line), bad, true)
 		default:
 			events, err = d.Decode(events, line)
 		}
 		for _, ev := range events {
+			left, again := runs.see(ev.RunID, *at)
+			if left != nil && !yield(agentevents.Event{}, left) || runs.stopped {
+				return
+			}
+			if again {
+				continue
+			}
 			if unknown, ok := ev.Payload.(*agentevents.Unknown); ok {
 				s.Residue.Add(Unread{s.Program.Name, f.Facts.Version, string(unknown.Type), ""})
 			}
@@ -104,7 +114,73 @@ func (s *Source) decoded(o Options, at *int, yield func(agentevents.Event, error
 		if err != nil && !yield(agentevents.Event{}, err) {
 			return
 		}
+		if p := s.another(line, events, err); p != nil {
+			if events, err = d.End(nil); len(events) > 0 {
+				for _, ev := range events {
+					if !yield(ev, nil) {
+						return
+					}
+				}
+			}
+			yield(agentevents.Event{}, failed(f.Path, *at, errOther(p)))
+			return
+		}
 	}
+	if left := runs.end(*at); left != nil {
+		yield(agentevents.Event{}, left)
+	}
+}
+
+// another returns the program that a line belongs to, if the decoder does not know the line.
+func (s *Source) another(line []byte, events []agentevents.Event, fault error) *Program {
+	unknown := fault != nil && line != nil
+	if n := len(events); n > 0 {
+		_, unknown = events[n-1].Payload.(*agentevents.Unknown)
+	}
+	if !unknown {
+		return nil
+	}
+	if p, ok := Detect(s.programs, []string{string(line)}); ok && p.Files[0] != s.Program.Files[0] {
+		return p
+	}
+	return nil
+}
+
+// runsOf are the runs of a stream with the lines of several processes.
+type runsOf struct {
+	p       *Program
+	given   bool // a caller has named the run
+	ids     map[string]bool
+	id      string
+	first   int  // line of its first event
+	again   bool // it stands there for the second time
+	stopped bool
+}
+
+// see notes the run of an event. It reports whether the event is left out, and the fault of an earlier run.
+func (r *runsOf) see(id string, line int) (fault error, again bool) {
+	if id == r.id {
+		return nil, r.again
+	}
+	if r.given && r.id != "" {
+		r.stopped = true
+		return failed("", line, errOneRun), true
+	}
+	fault = r.end(line)
+	if r.ids == nil {
+		r.ids = map[string]bool{}
+	}
+	r.id, r.first, r.again = strings.Clone(id), line, r.ids[id]
+	r.ids[r.id] = true
+	return fault, r.again
+}
+
+// end returns the fault of a run that is left out.
+func (r *runsOf) end(line int) error {
+	if !r.again {
+		return nil
+	}
+	return leftOut(r.p, "process", r.id, r.first, line-1)
 }
 
 // firstTime reads a stream up to its first line with a time, or a megabyte, and returns that time and

@@ -188,7 +188,7 @@ func (t *Talk) LineID() string {
 	}
 	t.ids++
 	number := string(jsonwire.AppendInt(nil, int64(l.Number)))
-	return ID(t.R.RunID(), l.Thread, number, string(jsonwire.AppendInt(nil, int64(t.ids))))
+	return ID(t.R.RunID(), cmp.Or(l.Thread, t.R.thread), number, string(jsonwire.AppendInt(nil, int64(t.ids))))
 }
 
 // Answer records a call of the model, and that errors before it were overcome.
@@ -431,7 +431,7 @@ func Failed(status agentevents.ToolStatus, exit agentevents.Opt[int64],
 // LineID is an id made of the place of the line, for what a program gives no id.
 func (r *Recorder) LineID() string {
 	l := r.Here()
-	return ID(r.RunID(), l.Thread, string(jsonwire.AppendInt(nil, int64(l.Number))))
+	return ID(r.RunID(), cmp.Or(l.Thread, r.thread), string(jsonwire.AppendInt(nil, int64(l.Number))))
 }
 
 // MillisTime is a time in milliseconds since 1970. It reports false for years that a time is not written with.

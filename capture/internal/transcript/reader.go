@@ -64,6 +64,7 @@ type thread struct {
 	started       bool
 	finished      bool            // its last line was read
 	copying       bool            // the lines are a copied history
+	own           int             // number of lines of the session's own
 	leaf          string          // the last line of it, in old versions
 	copied        map[string]bool // calls of it
 	doubts        []doubt
@@ -184,6 +185,13 @@ func (c *reader) Line(l *session.Line) {
 	kind, f, read := c.kindOf(l)
 	t := c.file(l)
 	if !read {
+		if l.Stamped && (t.own > 0 || t.sub) && c.begins(t, "", jsonwire.Text(jsonwire.Member(l.Text, "sessionId"))) {
+			c.r.Another()
+		}
+		return
+	}
+	if c.begins(t, kind, c.line.Str("sessionId")) {
+		c.r.Another()
 		return
 	}
 	switch kind {
@@ -201,6 +209,28 @@ func (c *reader) Line(l *session.Line) {
 		return
 	}
 	c.read(t, kind, f)
+}
+
+// begins reports whether a line begins another session: a copied history stands before the lines of a
+// session's own, and the lines of a sub-agent's file are its own. In a stream, which no name tells the session of, the first line alone may be copied.
+func (c *reader) begins(t *thread, kind, id string) bool {
+	switch by := c.line.Str("requestSessionId"); {
+	case t.sub:
+		return id != "" && !c.line.Flag("isSidechain") && c.line.Str("agentId") == "" && (kind != "" || id != c.sessionID(t))
+	case id == "" || kind == "cost-state" || by != "" && by != id || c.line.Raw("forkedFrom") != "":
+		return false
+	case t.id == "":
+		t.id = strings.Clone(id)
+	}
+	switch {
+	case id == t.id:
+		t.own++
+		return false
+	case t.own == 1 && !t.started && t.first.Facts == nil:
+		c.copying(t)
+		t.id, t.own = strings.Clone(id), 1
+	}
+	return t.own > 0 && id != t.id
 }
 
 // progress reads a line of a sub-agent that stands in the file of its session, in versions that
@@ -311,12 +341,17 @@ func (c *reader) isCopied(t *thread, kind string) bool {
 		own != "" && own != t.id && kind != "cost-state"
 }
 
-// leaveOut leaves out a line of a copied history, and those before it. Calls that it holds have
-// no return later.
-func (c *reader) leaveOut(t *thread) {
+// copying notes that the lines of a thread so far are copied, and leaves them out.
+func (c *reader) copying(t *thread) {
 	t.copying, c.ledger.foreign = true, true
 	t.held, t.heldBytes = nil, 0
 	t.prompt, t.command, t.inputs = "", "", ""
+}
+
+// leaveOut leaves out a line of a copied history, and those before it. Calls that it holds have
+// no return later.
+func (c *reader) leaveOut(t *thread) {
+	c.copying(t)
 	if t.copied == nil {
 		t.copied = map[string]bool{}
 	}
@@ -396,6 +431,9 @@ func (c *reader) start(t *thread) {
 func (c *reader) sessionID(t *thread) string {
 	if f := t.first.Facts; f != nil {
 		return f.Session
+	}
+	if t.own > 0 {
+		return t.id
 	}
 	return cmp.Or(jsonwire.Text(jsonwire.Member(t.first.Text, "sessionId")), t.id, "claude")
 }

@@ -21,6 +21,7 @@ type counter struct {
 	files   int
 	thread  string // of the file
 	sub     bool   // the file is a sub-agent's
+	own     bool   // it had a line of its own session
 	compact bool   // there was a compaction
 	latest  string // id of the latest answer of the file
 	used    string // JSON of its tokens
@@ -39,7 +40,7 @@ func (c *counter) Begin() {
 // File begins a file.
 func (c *counter) File(facts *session.Facts) {
 	c.files++
-	c.thread, c.sub, c.latest = facts.Thread, facts.Thread != facts.Session, ""
+	c.thread, c.sub, c.own, c.latest = facts.Thread, facts.Thread != facts.Session, false, ""
 }
 
 func (c *counter) Total() (session.Total, bool) { return c.total, !c.compact || c.files == 1 }
@@ -68,9 +69,11 @@ func (c *counter) Line(line []byte) bool {
 	var b billed
 	answer, ok := c.read(&b, string(line))
 	own := jsonwire.Text(b.session)
-	copied := b.by != "" && jsonwire.Text(b.by) != own || b.forked || own != "" && own != c.thread
+	other := own != "" && own != c.thread
+	copied := b.by != "" && jsonwire.Text(b.by) != own || b.forked || other
+	c.own = c.own || own != "" && !other
 	switch {
-	case !ok:
+	case !ok, other && c.own && !c.sub:
 		return false
 	case copied && !c.sub && !b.side:
 		c.ledger.foreign = true

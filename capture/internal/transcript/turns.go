@@ -233,8 +233,7 @@ func plainContent(raw string) agentevents.JSON {
 
 // lineID is an id made of the place of the line.
 func (c *reader) lineID() string {
-	l := c.r.Here()
-	return session.ID(c.r.RunID(), l.Thread, string(jsonwire.AppendInt(nil, int64(l.Number))))
+	return c.r.LineID()
 }
 
 // textOf returns the text of content: a string, or the texts of a list of blocks.

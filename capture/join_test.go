@@ -109,12 +109,6 @@ func unlike(a, b string) (why, told string) {
 	is := func(name, part string) bool { return strings.Contains(filepath.ToSlash(name), part) }
 	both := func(part string) bool { return is(a, part) && is(b, part) }
 	printed := func(name string) bool { return is(name, "-json/") || is(name, "-stream/") }
-	streams := 0
-	for _, name := range []string{a, b} {
-		if is(name, ".stream.jsonl") {
-			streams++
-		}
-	}
 	switch {
 	case both("codex/agents-v1"), both("codex/agents-v2"), both("qwen/subagent"):
 		return "a session and its sub-agents have files of their own, which are one run", "sub-agent"
@@ -122,11 +116,9 @@ func unlike(a, b string) (why, told string) {
 		return "the lines of a sub-agent after those of its session are read with them, as in older versions", ""
 	case is(a, "opencode/") != is(b, "opencode/"):
 		return "the rows of a database are in any order, so that they are read as a whole", "opencode"
-	case streams == 1:
-		return "the output of Claude Code has a decoder of its own", "begins here"
 	case is(b, "pi-json/rpc"):
 		return "pi --mode rpc prints no header, and no time on its first lines", ""
-	case is(b, "partial.stream") && is(a, "subagent.stream"):
+	case is(a, "partial.stream"), is(b, "partial.stream") && is(a, "subagent.stream"):
 		return "a capture without a time has the time of the file, or of the first line with a time in it", ""
 	case is(b, "qwen/subagent/subagents"):
 		return "the name of its file tells the id of the sub-agent", ""

@@ -24,7 +24,14 @@ func claudeStream() *session.Program {
 		Facts:    func([]string) (session.Facts, bool) { return session.Facts{}, true },
 		Describe: describeStream,
 		Decoder:  claudeDecoder,
+		Own:      ownLines,
 	}
+}
+
+// ownLines begin the lines of the output. An init line of Qwen Code begins as others do.
+var ownLines = [][]byte{
+	[]byte(`{"type":"assistant","message"`), []byte(`{"type":"user","message"`), []byte(`{"type":"result","subtype"`),
+	[]byte(`{"type":"stream_event","event"`),
 }
 
 // describeStream reads the lines up to the start of the run. The id of the process is the run's,

@@ -21,6 +21,8 @@ type Program struct {
 	// files. It need not check the line.
 	Time    func(line string) (time.Time, bool)
 	Untimed bool // no line states a time
+	// Own are beginnings of lines that only the program of a decoder writes: others may belong to another one.
+	Own [][]byte
 	// Root returns the folder that Beside is given, for one with a session in it, and where that is
 	// below it. Nil means the same folder.
 	Root func(dir string) (root, below string)

@@ -490,6 +490,7 @@ func (m *merge) close() {
 func (m *merge) run(yield func(Item) bool) {
 	files := m.s.Files
 	last := Item{}
+	var rest *tail
 	flush := func(file, line int) bool {
 		events, faults := m.f.rec.take()
 		last.File, last.Line = file, line
@@ -513,8 +514,19 @@ func (m *merge) run(yield func(Item) bool) {
 			m.next++
 		}
 		if len(m.open) == 0 && len(m.held) > 0 {
+			if st := m.held[0]; st.program.Decoder != nil && m.o.RunID == "" {
+				m.held = m.held[1:]
+				rest = &tail{p: st.program, file: st.file, before: st.lines.Pos().Line - 1, lines: st.lines, in: st.in}
+				if rest.buf = []byte(st.text); !st.cut {
+					rest.buf = append(rest.buf, '\n')
+				}
+				m.f.endFile(m.s.line(st, st.lines.Pos().Line))
+				break
+			}
 			if err := m.section(); err != nil {
-				yield(Item{File: m.held[0].file, Err: err})
+				st := m.held[0]
+				yield(Item{File: st.file, Err: err})
+				m.f.endFile(m.s.line(st, st.lines.Pos().Line))
 				break
 			}
 			if !flush(last.File, last.Line) {
@@ -557,6 +569,9 @@ func (m *merge) run(yield func(Item) bool) {
 	m.f.end(m.end())
 	if err := m.f.finish(last.Line); !flush(last.File, last.Line) || err != nil && !yield(Item{last.File, last.Line, nil, err}) {
 		return
+	}
+	if rest != nil {
+		m.s.follow(rest, m.o, yield)
 	}
 }
 

@@ -143,21 +143,23 @@ func (f *feed) begins(l *Line) *Program {
 // stop returns the error of a line at which the reading ends, or nil. p is the program of the section that
 // begins with it.
 func (f *feed) stop(p *Program) error {
-	switch {
-	case f.rec.Options.RunID != "":
-		return errOneRun
-	case p.Decoder != nil || p.Split != nil:
-		return errOther(p)
+	if given := f.rec.Options.RunID != ""; given || p.Decoder != nil || p.Split != nil {
+		return stops(p, given)
 	}
 	return nil
 }
 
-var errOneRun = errors.New("another session begins here, but one run id was given: " +
-	"the lines from here on are left out; give no run id, or name the file of one session")
-
-func errOther(p *Program) error {
+// stops is the error of a line that begins a session which cannot be read there. given means that the caller
+// has named the run.
+func stops(p *Program, given bool) error {
+	if given {
+		return errOneRun
+	}
 	return fmt.Errorf("%s begins here: the lines from here on are left out; give them as a file of their own", p.Files[0])
 }
+
+var errOneRun = errors.New("another session begins here, but one run id was given: " +
+	"the lines from here on are left out; give no run id, or name the file of one session")
 
 // failed is the error of a file of which the rest is left out.
 func failed(path string, line int, err error) error {

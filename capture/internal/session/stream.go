@@ -26,9 +26,11 @@ func Stream(programs []*Program, p *Program, name string, in io.Reader) *Source 
 // decode yields the events of a source whose program has a decoder.
 func (s *Source) decode(o Options, yield func(Item) bool) {
 	line := 0
+	var rest *tail
 	var events iter.Seq2[agentevents.Event, error] = func(yield func(agentevents.Event, error) bool) {
-		s.decoded(o, &line, yield)
+		rest = s.decoded(o, &line, yield)
 	}
+	given := o
 	if o.Redaction == nil || !o.Redaction.Off {
 		events = o.Redaction.Redact(events)
 	}
@@ -41,10 +43,71 @@ func (s *Source) decode(o Options, yield func(Item) bool) {
 			return
 		}
 	}
+	if rest != nil {
+		s.follow(rest, given, yield)
+	}
 }
 
-// decoded yields the events of the lines, and keeps the number of the line that it reads.
-func (s *Source) decoded(o Options, at *int, yield func(agentevents.Event, error) bool) {
+// A tail is the lines of a file that belong to the session of another program.
+type tail struct {
+	p      *Program
+	file   int
+	before int // number of lines before it
+	buf    []byte
+	lines  *lines.Reader
+	in     io.Closer
+}
+
+// Read reads the text of the lines. One that is too long is reported as a line that is not JSON.
+func (t *tail) Read(p []byte) (int, error) {
+	if len(t.buf) == 0 {
+		line, err := t.lines.Next()
+		var long *lines.TooLongError
+		switch {
+		case errors.As(err, &long):
+			line = []byte("(a line that is too long)")
+		case err != nil:
+			return 0, err
+		case line == nil:
+			return 0, io.EOF
+		}
+		t.buf = append(t.buf[:0], line...)
+		if !t.lines.Ended() {
+			t.buf = append(t.buf, '\n')
+		}
+	}
+	n := copy(p, t.buf)
+	t.buf = t.buf[n:]
+	return n, nil
+}
+
+// follow yields the events of the session of another program.
+func (s *Source) follow(t *tail, o Options, yield func(Item) bool) {
+	defer t.in.Close() // it was only read
+	f := s.Files[t.file]
+	next := Stream(s.programs, t.p, f.Path, t)
+	if changed := f.changed(); !s.stream && o.Time == nil {
+		o.Time = func() time.Time { return changed }
+	}
+	for item := range next.Read(o) {
+		if item.File = t.file; item.Line > 0 {
+			item.Line += t.before
+		}
+		if !yield(item) {
+			break
+		}
+	}
+	s.Notes = append(s.Notes, next.Notes...)
+	for _, c := range next.Residue.Counts() {
+		for range c.N {
+			s.Residue.Add(c.Unread)
+		}
+	}
+}
+
+// decoded yields the events of the lines, and keeps the number of the line that it reads. It returns the
+// lines that another program has written, or nil.
+func (s *Source) decoded(o Options, at *int, yield func(agentevents.Event, error) bool) (rest *tail) {
 	f := s.Files[0]
 	if v := f.Facts.Version; Newer(v, s.Program.Tested) {
 		s.Notes = append(s.Notes, s.Program.Name+": "+newer(s.Program, v))
@@ -61,9 +124,14 @@ func (s *Source) decoded(o Options, at *int, yield func(agentevents.Event, error
 	in, err := open()
 	if err != nil {
 		yield(agentevents.Event{}, err)
-		return
+		return nil
 	}
-	defer in.Close() // it was only read
+	file := in
+	defer func() {
+		if rest == nil {
+			_ = file.Close() // it was only read
+		}
+	}()
 	if s.stream && saved.IsZero() {
 		var first time.Time
 		if in, first = firstTime(in); !first.IsZero() && time.Since(first) > time.Minute {
@@ -84,10 +152,13 @@ func (s *Source) decoded(o Options, at *int, yield func(agentevents.Event, error
 		*at = from.Pos().Line
 		events = events[:0]
 		var long *lines.TooLongError
+		p := s.another(line)
 		switch bad := jsonwire.Valid(string(line)); {
 		case errors.As(err, &long):
 			err = &agentevents.LineError{Err: fmt.Errorf("%s: %w", s.Program.Name, err)}
 		case err != nil:
+		case p != nil:
+			events, err = d.End(events)
 		case line == nil:
 			events, err = d.End(events)
 			*at, ended = *at+1, true
@@ -99,7 +170,7 @@ func (s *Source) decoded(o Options, at *int, yield func(agentevents.Event, error
 		for _, ev := range events {
 			left, again := runs.see(ev.RunID, *at)
 			if left != nil && !yield(agentevents.Event{}, left) || runs.stopped {
-				return
+				return nil
 			}
 			if again {
 				continue
@@ -108,36 +179,35 @@ func (s *Source) decoded(o Options, at *int, yield func(agentevents.Event, error
 				s.Residue.Add(Unread{s.Program.Name, f.Facts.Version, string(unknown.Type), ""})
 			}
 			if !yield(ev, nil) {
-				return
+				return nil
 			}
 		}
 		if err != nil && !yield(agentevents.Event{}, err) {
-			return
+			return nil
 		}
-		if p := s.another(line, events, err); p != nil {
-			if events, err = d.End(nil); len(events) > 0 {
-				for _, ev := range events {
-					if !yield(ev, nil) {
-						return
-					}
-				}
+		if p != nil {
+			if given || p.Split != nil {
+				yield(agentevents.Event{}, failed(f.Path, *at, stops(p, given)))
+				return nil
 			}
-			yield(agentevents.Event{}, failed(f.Path, *at, errOther(p)))
-			return
+			text := append(append([]byte{}, line...), '\n')
+			return &tail{p: p, before: *at - 1, buf: text, lines: from, in: file}
 		}
 	}
 	if left := runs.end(*at); left != nil {
 		yield(agentevents.Event{}, left)
 	}
+	return nil
 }
 
-// another returns the program that a line belongs to, if the decoder does not know the line.
-func (s *Source) another(line []byte, events []agentevents.Event, fault error) *Program {
-	unknown := fault != nil && line != nil
-	if n := len(events); n > 0 {
-		_, unknown = events[n-1].Payload.(*agentevents.Unknown)
+// another returns the program that a line belongs to, if it is not the one of the decoder.
+func (s *Source) another(line []byte) *Program {
+	for _, begin := range s.Program.Own {
+		if bytes.HasPrefix(line, begin) {
+			return nil
+		}
 	}
-	if !unknown {
+	if !bytes.HasPrefix(line, []byte("{")) {
 		return nil
 	}
 	if p, ok := Detect(s.programs, []string{string(line)}); ok && p.Files[0] != s.Program.Files[0] {

@@ -57,7 +57,7 @@ func TestRetracted(t *testing.T) {
 func TestTurnsOfChats(t *testing.T) {
 	for name, want := range map[string]int{
 		"pi/resume": 3, "pi/rpc": 8, "pi/tree": 4, "pi-json/resume": 3, "gemini/tools": 1, "gemini/resume": 2, "gemini/subagent": 2, "gemini/compress": 2,
-		"gemini-stream/tools": 1, "qwen/subagent": 2, "qwen/badargs": 1, "qwen/fork": 1, "qwen-stream/subagent": 2,
+		"gemini-stream/tools": 1, "qwen/subagent": 2, "qwen/badargs": 1, "qwen/fork": 1, "qwen-stream/subagent": 2, "opencode/tools": 1, "opencode-run/tools": 1,
 	} {
 		sessions, err := Open("testdata/"+name, Options{})
 		require.NoError(t, err)

@@ -116,7 +116,8 @@ type message struct {
 	id, role string
 	copied   bool // from another session
 	done     bool
-	final    bool   // the latest step ends the turn
+	stepped  bool   // the latest step has ended
+	final    bool   // it ends the turn
 	summary  bool   // of the conversation so far, which it replaces
 	call     string // id of the model call of the step, once there is a part of the answer
 	events   []string
@@ -426,10 +427,12 @@ func (c *reader) answer(t *thread, m *message) {
 	}
 	if before := t.current; before != nil && !before.done {
 		c.rest(t)
-		if t.InTurn() && before.final {
+		switch {
+		case before.final:
 			t.Complete(0)
+		case !before.stepped || len(t.asked) > 0: // the program was killed
+			t.CutTurn()
 		}
-		t.CutTurn() // the program was killed
 	}
 	t.current, t.texts = m, 0
 	if !t.InTurn() && !m.summary {
@@ -552,7 +555,10 @@ func (c *reader) userPart(t *thread, m *message, p *session.Object) {
 
 // partKinds are the kinds of parts of an answer.
 var partKinds = map[string]func(*reader, *thread, *message, *part, *session.Object){
-	"step-start":  func(_ *reader, _ *thread, m *message, _ *part, p *session.Object) { m.call = ""; p.SkipAll() },
+	"step-start": func(_ *reader, _ *thread, m *message, _ *part, p *session.Object) {
+		m.call, m.stepped = "", false
+		p.SkipAll()
+	},
 	"step-finish": (*reader).stepFinished,
 	"text":        (*reader).text,
 	"reasoning":   (*reader).reasoning,
@@ -587,7 +593,7 @@ func (c *reader) stepFinished(t *thread, m *message, part *part, p *session.Obje
 		u.CostUSD = agentevents.Some(dollars)
 	}
 	c.r.Emit(t.Agent, u, 0)
-	m.call, m.final = "", !goesOn[reason]
+	m.call, m.stepped, m.final = "", true, !goesOn[reason]
 }
 
 // usageOf returns tokens with the library's meaning: the output of opencode lacks the reasoning.
@@ -782,7 +788,7 @@ func (c *reader) settle(t *thread) {
 	t.asked = nil
 	c.rest(t)
 	if t.InTurn() && t.current != nil && t.current.final {
-		t.Complete(agentevents.MarkSynthetic)
+		t.Complete(0)
 	}
 	if t.revert != "" {
 		var events []string

@@ -285,3 +285,19 @@ func TestTextsBeforeTheirCalls(t *testing.T) {
 		require.Empty(t, texts, folder)
 	}
 }
+
+// A call has the times that its part states, also where nothing else tells its beginning.
+func TestTimesOfCallsOfOpencode(t *testing.T) {
+	for name, want := range map[string][]string{
+		"opencode-run/tools":     {"15.772", "read 16.790 5.55s", "bash 16.420 6.729s"},
+		"opencode-run/sigint":    {"37.283", "read 37.801 1.991s"},
+		"opencode/badargs-dupid": {"43.775", "bash 53.252 40ms"},
+	} {
+		all, _ := snapshots(t, "testdata/"+name)
+		got := []string{all[0].StartedAt.Format("05.000")}
+		for _, call := range all[0].ClosedCalls {
+			got = append(got, call.ToolID+" "+call.StartedAt.Format("05.000")+" "+call.Duration.V.String())
+		}
+		require.Equal(t, want, got, name)
+	}
+}

@@ -57,7 +57,10 @@ func processID(first string) string { return session.ID(strings.TrimSpace(first)
 // change of a session.
 func lineTime(line string) (at time.Time, ok bool) {
 	o := session.ParseObject(line)
-	if raw := o.Raw("timestamp"); raw != "" {
+	if raw := o.Raw("timestamp"); raw != "" { // a line of run, which prints a call after its end
+		if end := o.Object("part").Object("state").Object("time").Int("end"); end.OK {
+			return session.MillisTime(end)
+		}
 		return session.MillisTime(o.Int("timestamp"))
 	}
 	if raw := o.Raw("time_created"); raw != "" { // a row of another table
@@ -189,6 +192,11 @@ func (c *reader) Line(l *session.Line) {
 	default:
 		full := t.Hold(l)
 		ready := c.foresee(t, kind)
+		p := c.data.Object("part")
+		began := cmp.Or(p.Object("time").Int("start"), p.Object("state").Object("time").Int("start"))
+		if at, ok := session.MillisTime(began); ok && c.line.Raw("timestamp") != "" && at.Before(t.First.At) {
+			t.First.At = at // run prints a part after its end, and the step before it late
+		}
 		if parent := c.threads[t.parent]; parent != nil && len(parent.calls) > 0 {
 			ready = false // its call may wait
 		}
@@ -265,6 +273,8 @@ func (c *reader) foresee(t *thread, kind string) bool {
 		p := c.data.Object("part")
 		m := t.messages[p.Str("messageID")]
 		return m == nil || !m.copied
+	case "step_start":
+		return false // the next line tells when the work began
 	}
 	return !strings.HasPrefix(kind, "session.")
 }
@@ -670,15 +680,20 @@ func (c *reader) tool(t *thread, m *message, part *part, p *session.Object) {
 	if invalid {
 		tool = input.Str("tool")
 	}
+	whole := c.line.Str("type") == "tool_use" // run prints no beginnings of calls
 	if part.call == "" {
 		part.call, part.tool = strings.Clone(call), strings.Clone(tool)
-		t.pending = append(t.pending, part)
+		if !whole {
+			t.pending = append(t.pending, part)
+		}
 	}
 	if status == "pending" {
 		return
 	}
 	part.tool = strings.Clone(tool)
-	c.begin(t, part, agentevents.JSON(input.Text), 0)
+	if !whole {
+		c.begin(t, part, agentevents.JSON(input.Text), 0)
+	}
 	if child := meta.Str("sessionId"); child != "" {
 		c.spawned[strings.Clone(child)] = spawn{t, part.call}
 	}
@@ -707,6 +722,11 @@ func (c *reader) tool(t *thread, m *message, part *part, p *session.Object) {
 		back.Duration = agentevents.Some(time.Duration(to.V-from.V) * time.Millisecond)
 	}
 	part.done = true
+	if whole {
+		back.ToolID, back.OneEvent, back.Arguments = part.tool, true, agentevents.JSON(input.Text)
+		c.r.Emit(t.Agent, back, 0)
+		return
+	}
 	c.r.Return(t.Agent, back, 0)
 }
 

@@ -262,10 +262,17 @@ func (r *rows) journal() (lines []string) {
 		lines = append(lines, r.change("message.updated.1", object{"info": begun(m.text)}))
 		parts := r.parts[m.id]
 		slices.SortStableFunc(parts, func(a, b row) int { return cmp.Compare(a.id, b.id) })
+		var ends []row // of calls that were made at once
 		for _, p := range parts {
-			lines = append(lines, r.change("message.part.updated.1", object{"part": p.text, "time": partTime(p)}))
+			end := r.change("message.part.updated.1", object{"part": p.text, "time": partTime(p)})
+			if started, at := running(p.text); started != "" {
+				lines = append(lines, r.change("message.part.updated.1", object{"part": started, "time": at}))
+				ends = append(ends, row{at: session.ParseObject(p.text).Object("state").Object("time").Count("end").V, text: end})
+				continue
+			}
+			lines, ends = append(returned(lines, ends), end), nil
 		}
-		lines = append(lines, r.change("message.updated.1", object{"info": m.text}))
+		lines = append(returned(lines, ends), r.change("message.updated.1", object{"info": m.text}))
 	}
 	if r.revert != "" {
 		lines = append(lines, r.change("session.updated.1", object{"info": r.revert}))
@@ -276,6 +283,25 @@ func (r *rows) journal() (lines []string) {
 // change is a row of the journal.
 func (r *rows) change(kind string, data object) string {
 	return object{"aggregate_id": jsonwire.Quote(r.id), "type": jsonwire.Quote(kind), "data": data.text()}.text()
+}
+
+// running returns a call as it began, and when, or empty texts.
+func running(part string) (started, at string) {
+	state := session.ParseObject(part).Object("state")
+	if at = state.Object("time").Raw("start"); at == "" {
+		return "", ""
+	}
+	text := with(with(state.Text, "status", `"running"`), "time", object{"start": at}.text())
+	return with(part, "state", with(with(text, "output", ""), "error", "")), at
+}
+
+// returned appends the lines of the ends of calls, in the order of their times.
+func returned(lines []string, ends []row) []string {
+	slices.SortStableFunc(ends, func(a, b row) int { return cmp.Compare(a.at, b.at) })
+	for _, end := range ends {
+		lines = append(lines, end.text)
+	}
+	return lines
 }
 
 // begun is a message as it began.

@@ -99,6 +99,21 @@ func TestCounts(t *testing.T) {
 	require.Equal(t, string(text), got.String())
 }
 
+// The tokens are the least that a run used if those of a sub-agent are not in what is read.
+func TestUnseenTokens(t *testing.T) {
+	for name, want := range map[string]bool{
+		"qwen-stream/subagent": true, "codex-exec/agents-v1": true, "qwen/subagent": false, "codex/agents-v1": false,
+	} {
+		all, _ := snapshots(t, "testdata/"+name)
+		require.Equal(t, want, all[0].Usage.Partial, name)
+		require.Positive(t, all[0].Usage.Usage.InputTokens, name)
+	}
+	to := t.TempDir()
+	put(t, to, chatFile(t, "gemini/subagent"))
+	all, _ := snapshots(t, to)
+	require.True(t, all[0].Usage.Partial)
+}
+
 // Reading again gives the same events with the same ids.
 func TestSameEvents(t *testing.T) {
 	read := func() (text []byte) {

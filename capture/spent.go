@@ -14,7 +14,7 @@ type Spending struct {
 	Session *Session          // which was counted
 	Calls   int               // answered calls of the model; programs that do not print them have none
 	Usage   agentevents.Usage // of all its calls, and of compactions
-	Partial bool              // the tokens are the least that it used: its program was killed
+	Partial bool              // the tokens are the least that it used: its program was killed, or tokens of a sub-agent are not in the files
 	Err     error             // of the first line that could not be read, if there is one; the others count
 }
 

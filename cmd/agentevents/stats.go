@@ -67,7 +67,8 @@ it: the model that the agent called last, else the model of its start. In the ta
 an agent has one task in each run in which it started, and its end there decides the task.
 The usage of an agent includes its sub-agents if the agent states it so.
 
-Tokens with ≥ are a minimum: a process that was killed stated no more.
+Tokens with ≥ are a minimum: a process that was killed stated no more, or the tokens of a
+sub-agent are not in the files.
 
 With --tokens stats prints only the model calls and their tokens. From sessions of agent
 programs, such as ~/.claude/projects, it reads only the lines with these figures, in an

@@ -118,6 +118,7 @@ func (c *rollout) spawn(id string, s spawn) {
 	c.r.Start(s.ghost, s.call, &agentevents.AgentStarted{
 		Name: s.name, ProviderSessionID: id, Prompt: agentevents.JSON(s.prompt), Task: jsonwire.Text(s.prompt),
 	})
+	c.r.Unseen(s.ghost)
 }
 
 // ghostState ends a sub-agent whose file is missing, by the state that its parent was told: a word,

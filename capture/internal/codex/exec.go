@@ -413,6 +413,7 @@ func (e *exec) collab(i *session.Object, state string) {
 				e.r.Start(a, id, &agentevents.AgentStarted{
 					ProviderSessionID: thread, Prompt: prompt, Task: jsonwire.Text(string(prompt)),
 				})
+				e.r.Unseen(a)
 			}
 		}
 	}

@@ -510,6 +510,7 @@ func (c *journal) spawn(t *thread, id string, o *session.Object) {
 		c.r.Note("the file of the sub-agent %s is not here (%s.jsonl): its calls and tokens are missing", s.name, id)
 		s.ghost = &thread{Talk: session.Talk{R: c.r, Prompt: s.prompt}, id: id}
 		s.ghost.StartSub(t.Agent, s.name, id, s.call)
+		c.r.Unseen(s.ghost.Agent)
 	}
 }
 

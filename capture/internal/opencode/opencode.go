@@ -725,6 +725,9 @@ func (c *reader) tool(t *thread, m *message, part *part, p *session.Object) {
 	if whole {
 		back.ToolID, back.OneEvent, back.Arguments = part.tool, true, agentevents.JSON(input.Text)
 		c.r.Emit(t.Agent, back, 0)
+		if meta.Str("sessionId") != "" { // of a sub-agent, whose work run does not print
+			c.r.Unseen(t.Agent)
+		}
 		return
 	}
 	c.r.Return(t.Agent, back, 0)

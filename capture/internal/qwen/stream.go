@@ -60,6 +60,7 @@ type stream struct {
 type talk struct {
 	session.Talk
 	parts []*session.Line
+	spent bool // an answer had tokens
 }
 
 var streamKinds = map[string]func(*stream, *talk){
@@ -176,7 +177,7 @@ func (s *stream) answer(t *talk, used *session.Object) {
 	s.r.At(parts[0], func() {
 		call := &agentevents.ModelReturned{}
 		if used != nil {
-			call.Usage = agentevents.Some(streamUsage(used))
+			call.Usage, t.spent = agentevents.Some(streamUsage(used)), true
 		}
 		t.Answer(call)
 	})
@@ -297,6 +298,14 @@ func (s *stream) taskEnded(*talk) {
 		t.Resolve(agentevents.Some(agentevents.ErrorInfo{Code: status,
 			Message: "the sub-agent ended with status " + status}), "")
 	}
+	s.end(t)
+}
+
+// end ends a sub-agent.
+func (s *stream) end(t *talk) {
+	if !t.spent {
+		s.r.Unseen(t.Agent)
+	}
 	t.Finish()
 }
 
@@ -329,6 +338,9 @@ func (s *stream) End(*session.Line) {
 	}
 	if len(t.parts) > 0 {
 		s.answer(t, nil)
+	}
+	for _, a := range t.Kids() {
+		s.end(s.subs[a.Thread])
 	}
 	if !s.ended {
 		t.Cut()

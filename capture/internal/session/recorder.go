@@ -331,6 +331,11 @@ func (r *Recorder) Start(a *Agent, call string, p *agentevents.AgentStarted) {
 	a.turned = false
 }
 
+// Unseen notes that the tokens of an agent, or a part of them, are not in the files: the sum is the least that was used.
+func (r *Recorder) Unseen(a *Agent) {
+	r.Emit(a, &agentevents.UsageObserved{Partial: true, Source: "not in the files"}, 0)
+}
+
 // Call opens a tool call. One that is open already stays as it is. One without an id or a name is a fault, and nil.
 func (r *Recorder) Call(a *Agent, p *agentevents.ToolCalled, marks agentevents.Marks) *Call {
 	if c := a.calls[p.CallID]; c != nil {

@@ -160,6 +160,7 @@ func (c *reader) startGhost(s *spawn) *thread {
 	line, message := c.line, c.message
 	c.line, c.message = session.Object{}, session.Object{}
 	c.start(g)
+	c.r.Unseen(g.agent)
 	c.line, c.message = line, message
 	return g
 }

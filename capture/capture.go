@@ -77,7 +77,7 @@ func programs() []*session.Program {
 		opencode.Run(), opencode.Rows(),
 		cline.Session(), cline.Stream(),
 		pi.Program(),
-		gemini.Session(), gemini.Stream(),
+		gemini.Session(), gemini.Document(), gemini.Stream(),
 		qwen.Session(), qwen.Stream(),
 		claudeStream(),
 	}

@@ -301,3 +301,50 @@ func TestTimesOfCallsOfOpencode(t *testing.T) {
 		require.Equal(t, want, got, name)
 	}
 }
+
+// A session of an older Gemini CLI is one document, which has the counts of the journal with its messages.
+func TestDocumentsOfGemini(t *testing.T) {
+	for _, name := range []string{"text", "tools", "fail"} {
+		file := chatFile(t, "gemini/"+name)
+		text, err := os.ReadFile(file)
+		require.NoError(t, err)
+		var document map[string]any
+		var messages []map[string]any
+		for line := range strings.Lines(string(text)) {
+			var o map[string]any
+			require.NoError(t, json.Unmarshal([]byte(line), &o))
+			at := slices.IndexFunc(messages, func(m map[string]any) bool { return m["id"] == o["id"] })
+			switch {
+			case document == nil:
+				document = o
+			case at >= 0:
+				messages[at] = o
+			case o["id"] != nil:
+				messages = append(messages, o)
+			}
+		}
+		document["messages"] = messages
+		want, _ := count(t, file)
+		compact, err := json.Marshal(document)
+		require.NoError(t, err)
+		indented, err := json.MarshalIndent(document, "", "  ")
+		require.NoError(t, err)
+		path := filepath.Join(t.TempDir(), "session.json")
+		for _, form := range [][]byte{compact, indented} {
+			require.NoError(t, os.WriteFile(path, form, 0o600))
+			got, sessions := count(t, path)
+			require.Equal(t, want, got, name)
+			require.Empty(t, sessions[0].Unread(), name)
+			below, _ := count(t, filepath.Dir(path))
+			require.Equal(t, want, below, name)
+			require.NoError(t, os.WriteFile(path, form[:len(form)-9], 0o600))
+			_, err = Open(path, Options{})
+			require.ErrorContains(t, err, "the document is cut", name)
+		}
+		s, ok := Stream("stdin", []string{string(compact)}, strings.NewReader(string(compact)), Options{})
+		require.True(t, ok)
+		_, faults := linesOf(t, s)
+		require.Len(t, faults, 1)
+		require.Contains(t, faults[0], "is read from a file alone", name)
+	}
+}

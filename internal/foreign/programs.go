@@ -62,6 +62,7 @@ var programs = []struct {
 		"type=turn.failed error !id !sequence",
 		"type=item.started|item.updated|item.completed item",
 	}},
+	{"Gemini CLI", "a session of Gemini CLI in one document", documents, []string{"sessionId projectHash messages"}},
 	{"Gemini CLI", "a session of Gemini CLI", direct, []string{
 		"sessionId projectHash",
 		"$set !type",

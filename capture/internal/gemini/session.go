@@ -12,6 +12,8 @@ package gemini
 
 import (
 	"cmp"
+	"errors"
+	"fmt"
 	"path"
 	"path/filepath"
 	"regexp"
@@ -41,6 +43,33 @@ func Session() *session.Program {
 		Describe: describe,
 		New:      newJournal,
 	}
+}
+
+// Document returns the reader of the sessions of older versions, each of which is one JSON document.
+func Document() *session.Program {
+	p := Session()
+	p.Files, p.Facts, p.Root, p.Beside, p.Describe = []string{"a session of Gemini CLI in one document"}, nil, nil, nil, nil
+	p.Split = split
+	return p
+}
+
+// split makes a journal of a document.
+func split(text string) ([]session.Part, error) {
+	if err := jsonwire.Valid(text); err != nil {
+		return nil, fmt.Errorf("the document is cut, or no JSON: %w", err)
+	}
+	oneLine := strings.NewReplacer("\n", " ", "\r", " ") // newlines are between values alone
+	text = strings.TrimSpace(oneLine.Replace(text))
+	first := string(session.ParseObject(text).Pick("sessionId", "projectHash", "startTime", "lastUpdated", "kind", "directories", "summary"))
+	f, ok := facts([]string{first})
+	if !ok {
+		return nil, errors.New("the document lacks its sessionId or projectHash")
+	}
+	lines := []string{first}
+	for message := range jsonwire.Elements(jsonwire.Member(text, "messages")) {
+		lines = append(lines, message)
+	}
+	return []session.Part{{Facts: f, Lines: lines}}, nil
 }
 
 // facts reads the first line.
@@ -287,7 +316,11 @@ func (c *journal) known(t *thread, id string) bool {
 	return ok
 }
 
-func (c *journal) meta(*thread) {
+func (c *journal) meta(t *thread) {
+	if t.summary = cmp.Or(strings.Clone(c.line.Str("summary")), t.summary); c.line.Raw("messages") != "" {
+		c.r.Fault("", "a session in one document is read from a file alone, so write it to one and name it")
+		c.line.Skip("messages")
+	}
 	c.line.Skip("sessionId", "projectHash", "startTime", "lastUpdated", "kind", "directories")
 }
 

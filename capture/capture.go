@@ -93,7 +93,8 @@ type Options struct {
 	// MaxLine is the length in bytes of the longest line that is read; 0 means
 	// [agentevents.DefaultMaxLine]. Longer ones are reported.
 	MaxLine int `least:"0"`
-	// Time is the clock for lines before the first time of a session; nil means time.Now.
+	// Time is the clock for lines before the first time of a session; nil means the last change of its file, or for
+	// a stream time.Now.
 	Time func() time.Time
 	// Prompt is the prompt of the main agent, a JSON string, for programs that do not print it.
 	Prompt agentevents.JSON

@@ -164,3 +164,17 @@ func TestPipedStreamHasItsOwnTimes(t *testing.T) {
 		require.Equal(t, want, got, file)
 	}
 }
+
+// Options.Time is the time of files whose lines have none, and of no others.
+func TestTimeOfFilesWithoutTimes(t *testing.T) {
+	at := time.Date(2026, 1, 2, 0, 0, 0, 0, time.UTC)
+	for name, want := range map[string]bool{"codex-exec/tools": true, "qwen-stream/tools": true, "gemini-stream/tools": false, "codex/tools": false} {
+		sessions, err := Open("testdata/"+name, Options{Time: func() time.Time { return at }})
+		require.NoError(t, err)
+		events, faults := linesOf(t, sessions[0])
+		require.Empty(t, faults)
+		for _, ev := range events {
+			require.Equal(t, want, ev.Time.Equal(at), name)
+		}
+	}
+}

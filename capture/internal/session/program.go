@@ -62,7 +62,7 @@ type Facts struct {
 	Thread  string    // id of the thread that the file has; the session's id for the main one
 	Version string    // of the program
 	At      time.Time // the first time; the time of the file's last change where lines have none
-	Changed time.Time // of the last change of the file, for Beside and Decoder
+	Changed time.Time // of the last change of the file; At is the same where lines have no times
 	// Copies means that the id is made of the lines: another file with the same one is another run.
 	Copies bool
 	About  string // an object that describes the thread, from another file; or empty

@@ -630,6 +630,9 @@ func (m *merge) start(i int) error {
 		file: i, in: in, lines: lines.NewReader(in, cmp.Or(m.o.MaxLine, agentevents.DefaultMaxLine)),
 		at: m.s.Files[i].Facts.At,
 	}
+	if m.o.Time != nil && st.at.Equal(m.s.Files[i].Facts.Changed) { // its lines have no times
+		st.at = m.o.Time().UTC().Truncate(time.Millisecond)
+	}
 	m.open = append(m.open, st)
 	m.f.began(i, st.at)
 	m.advance(st)

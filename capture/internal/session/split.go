@@ -25,7 +25,8 @@ func (p *Program) split(f *Folder, name, dir string) ([]*File, error) {
 			p.Describe(f, name, &facts)
 		}
 		if facts.At.IsZero() {
-			facts.At = f.changed(name)
+			facts.Changed = f.changed(name)
+			facts.At = facts.Changed
 		}
 		facts.clone()
 		files[i] = newFile(dir, name, facts)

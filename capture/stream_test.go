@@ -178,3 +178,9 @@ func TestTimeOfFilesWithoutTimes(t *testing.T) {
 		}
 	}
 }
+
+// A process of Qwen Code prints no times, but how long it took.
+func TestDurationOfQwenStreams(t *testing.T) {
+	all, _ := snapshots(t, "testdata/qwen-stream/subagent")
+	require.Equal(t, 30324*time.Millisecond, all[0].Agents["qwen"].Duration.V)
+}

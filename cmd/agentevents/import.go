@@ -51,8 +51,12 @@ no line can be read.
 
 In a capture a line without a time gets the time of the line before it, or else the first
 time in the capture. If no line has a time, all lines get --time, or else the time of the
-FILE's last change, or for - the current time; the start of the run is then moved back by
-the durations that its results state.
+FILE's last change, or for - the current time. A run of Claude Code then begins earlier, by
+the durations that its results state; one of Qwen Code takes as long.
+
+Files of Gemini CLI, pi and Qwen Code do not tell the end of a session: it counts as completed
+if the agent has spoken last, also if the program was stopped then. The events of such an end
+have the mark synthetic.
 
 Each capture of a process is a run: a process that resumes a session prints the same
 session id, but gets another run id. A FILE with several sessions or captures, one after

@@ -323,6 +323,9 @@ func (s *stream) result(*talk) {
 	if failed || strings.HasPrefix(subtype, "error") {
 		t.Fail(subtype, cmp.Or(failure.Str("message"), text, subtype))
 	}
+	if took.OK { // a process has a result for each prompt
+		t.Took = agentevents.Some(t.Took.V + took.V)
+	}
 	t.CompleteAfter(took, 0)
 	s.ended = true
 }

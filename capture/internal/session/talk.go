@@ -16,8 +16,9 @@ type Talk struct {
 	Model  string // that is asked next
 	Prompt string // of the agent, JSON
 	First  *Line
-	Said   []string               // ids of the events of messages
-	Stated agentevents.Opt[int64] // tokens that the end of the agent states, beside those that count
+	Said   []string                       // ids of the events of messages
+	Stated agentevents.Opt[int64]         // tokens that the end of the agent states, beside those that count
+	Took   agentevents.Opt[time.Duration] // by the agent, where lines have no times
 	// Ends means that lines tell the ends of turns: one without was cut. Else words may be the end.
 	Ends    bool
 	held    []*Line
@@ -363,7 +364,7 @@ func (t *Talk) Finish() {
 		marks = agentevents.MarkSynthetic
 	}
 	end := &agentevents.AgentEnded{
-		Outcome: agentevents.OutcomeConverged, Result: t.last.words, Error: t.last.err, StatedTokens: t.Stated,
+		Outcome: agentevents.OutcomeConverged, Result: t.last.words, Error: t.last.err, StatedTokens: t.Stated, Duration: t.Took,
 	}
 	if t.last.err.OK {
 		end.Outcome, end.Result = agentevents.OutcomeAborted, ""

@@ -111,17 +111,15 @@ type Session struct {
 
 // Open returns the sessions in a file, or in the files below a folder, by the time of their
 // beginning. With the file of a session come the files of its sub-agents that are beside it. The
-// error wraps [io/fs.ErrNotExist] if a known program has no session there, and is an
-// [*agentevents.OptionError] if an option makes no sense.
+// error wraps [io/fs.ErrNotExist] if no known program has a session there, and is an
+// [*agentevents.OptionError] if an option makes no sense. Where some of the files or folders cannot be
+// read, the sessions of the others come with an error that joins an [*io/fs.PathError] for each.
 func Open(name string, o Options) ([]*Session, error) {
 	if err := option.Check("Options", o); err != nil {
 		return nil, err
 	}
 	sources, err := session.Open(programs(), name)
-	if err != nil {
-		return nil, err
-	}
-	return sessionsOf(sources, o), nil
+	return sessionsOf(sources, o), err
 }
 
 // Stream returns the session that a stream has, such as standard input, which people call name. It

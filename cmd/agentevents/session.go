@@ -37,6 +37,19 @@ func (l *logReader) sessions(in *invocation, name string) ([]*capture.Session, e
 	if errors.Is(err, fs.ErrNotExist) && !info.IsDir() {
 		return nil, nil // it may be a log
 	}
+	if several, ok := err.(interface{ Unwrap() []error }); ok {
+		var missed missedFiles
+		for _, err := range several.Unwrap() {
+			missed.add("", placeOf(err, name), err)
+		}
+		for _, m := range missed.rows {
+			l.files = append(l.files, visible(m.place()))
+			l.fail(in, len(l.files)-1, errors.New(m.Reason))
+		}
+		if err = nil; len(sessions) == 0 {
+			return nil, errFiles
+		}
+	}
 	if l.run != "" && len(sessions) > 1 {
 		return nil, fmt.Errorf("%s has %d sessions, but one run id was given: name the file of one session",
 			name, len(sessions))
@@ -54,7 +67,7 @@ func (l *logReader) allSessions(in *invocation) map[string][]*capture.Session {
 	names := 0 // that have sessions
 	for _, name := range in.args {
 		sessions, err := l.sessions(in, name)
-		if err != nil {
+		if err != nil && !errors.Is(err, errFiles) {
 			l.files = append(l.files, visible(name))
 			l.fail(in, len(l.files)-1, err)
 		}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -40,4 +41,29 @@ func TestSessionTrees(t *testing.T) {
 		}
 	}
 	golden(t, "session_trees.txt", b.String())
+}
+
+// TestUnreadableFilesOfAFolder: a command reads the other files, and names those that it cannot read.
+func TestUnreadableFilesOfAFolder(t *testing.T) {
+	dir := t.TempDir()
+	require.NoError(t, os.CopyFS(dir, os.DirFS("../../capture/testdata/claude/agents")))
+	commands := [][]string{{"ls"}, {"stats"}, {"stats", "--tokens"}, {"check"}, {"cat"}, {"tree"}, {"import", "claude"}, {"import"}}
+	whole := map[int]result{}
+	for i, c := range commands {
+		whole[i] = exec("", append(c, dir)...)
+	}
+	for _, name := range []string{"a.jsonl", "b.jsonl"} {
+		put(t, filepath.Join(dir, name), "\x28\xb5\x2f\xfd packed")
+	}
+	for i, c := range commands {
+		got := exec("", append(c, dir)...)
+		require.Equal(t, exitUsage, got.code, c)
+		require.Equal(t, whole[i].out, got.out, c)
+		require.Contains(t, got.err, filepath.Join(dir, "a.jsonl")+" and 1 more file: zstd data; decompress it first", c)
+	}
+	only := t.TempDir()
+	put(t, filepath.Join(only, "a.jsonl"), "\x28\xb5\x2f\xfd packed")
+	got := exec("", "ls", only)
+	require.Equal(t, exitUsage, got.code)
+	require.Equal(t, "agentevents ls: "+filepath.Join(only, "a.jsonl")+": zstd data; decompress it first (zstd -d)\n", got.err)
 }

@@ -176,19 +176,23 @@ func (l *listing) report(in *invocation) {
 			plural(lines, "line"), plural(sessions, "session"), visible(first))
 	}
 	for _, u := range l.Unread {
-		more := ""
-		if u.Files > 1 {
-			more = " and " + plural(u.Files-1, "more file")
-		}
-		tell("%s: not read: %s%s: %s", u.Program, visible(u.Path), more, visible(u.Reason))
+		tell("%s: not read: %s: %s", u.Program, visible(u.place()), visible(u.Reason))
 	}
+}
+
+// place names the files.
+func (u *unreadFile) place() string {
+	if u.Files > 1 {
+		return u.Path + " and " + plural(u.Files-1, "more file")
+	}
+	return u.Path
 }
 
 // The homeSessions are the sessions on this machine, and the files that are not read.
 type homeSessions struct {
+	missedFiles
 	places   []homes.Place
 	sessions []*capture.Session
-	unread   []unreadFile
 }
 
 // listed finds the sessions of programs, or of all for none.
@@ -204,14 +208,23 @@ func (in *invocation) listed(words []string) (*homeSessions, error) {
 	}
 	h := &homeSessions{places: places}
 	known, files := map[string]bool{}, map[string]string{}
+	type fault struct {
+		homes.Place
+		err error
+	}
+	var faults []fault
 	var all []*capture.Session
 	for _, p := range places {
-		for _, file := range p.Files(func(path string, err error) { h.miss(p.Program, path, err) }) {
+		for _, file := range p.Files(func(path string, err error) { h.add(p.Program, path, err) }) {
 			files[file] = p.Program
 		}
 		sessions, err := capture.Open(p.Path, capture.Options{})
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			h.miss(p.Program, p.Path, err)
+		if several, ok := err.(interface{ Unwrap() []error }); ok {
+			for _, err := range several.Unwrap() {
+				faults = append(faults, fault{p, err})
+			}
+		} else if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			h.add(p.Program, p.Path, err)
 		}
 		all = append(all, sessions...)
 	}
@@ -227,35 +240,51 @@ func (in *invocation) listed(words []string) (*homeSessions, error) {
 		if err == nil && len(of) > 0 && known[of[0].Program()+"\x00"+of[0].ID()] {
 			continue // a second file of a session, which the notes of the session tell
 		}
-		h.miss(files[file], file, cmp.Or(err, errUnlisted))
+		h.add(files[file], file, cmp.Or(err, errUnlisted))
+	}
+	for _, f := range faults {
+		h.add(f.Program, placeOf(f.err, f.Path), f.err)
 	}
 	for _, s := range stores {
-		h.unread = append(h.unread, unreadFile{s.Program, s.Path, s.Files, s.Advice, true})
+		h.rows = append(h.rows, unreadFile{s.Program, s.Path, s.Files, s.Advice, true})
 	}
 	return h, nil
 }
 
 var errUnlisted = errors.New("it belongs to no session in its folder")
 
-// miss notes a file or folder that is not read. Files with the same program and reason are one row.
-func (h *homeSessions) miss(program, path string, err error) {
+// missedFiles are the files and folders that are not read. Those with the same program and reason are
+// one row.
+type missedFiles struct {
+	rows []unreadFile
+	seen map[string]bool // paths
+}
+
+func (m *missedFiles) add(program, path string, err error) {
+	if m.seen[path] {
+		return
+	}
+	if m.seen == nil {
+		m.seen = map[string]bool{}
+	}
+	m.seen[path] = true
 	reason := lost(err)
 	if info, serr := os.Stat(path); serr == nil && info.Mode().IsRegular() && info.Size() == 0 {
 		reason = emptyFile
 	}
 	reason = strings.TrimPrefix(reason, path+": ")
-	for i := range h.unread {
-		if u := &h.unread[i]; u.Program == program && u.Reason == reason {
+	for i := range m.rows {
+		if u := &m.rows[i]; u.Program == program && u.Reason == reason {
 			u.Files++
 			return
 		}
 	}
-	h.unread = append(h.unread, unreadFile{program, path, 1, reason, false})
+	m.rows = append(m.rows, unreadFile{program, path, 1, reason, false})
 }
 
 // list reads the sessions with an event since a time.
 func (h *homeSessions) list(in *invocation, m *memory, since time.Time) *listing {
-	out := &listing{Sessions: []sessionRow{}, Unread: slices.Clone(h.unread)}
+	out := &listing{Sessions: []sessionRow{}, Unread: slices.Clone(h.rows)}
 	x := index.New(in.index, program())
 	for i, s := range h.sessions {
 		if h.sessions[i] = nil; !changedSince(s, since) {
@@ -270,7 +299,7 @@ func (h *homeSessions) list(in *invocation, m *memory, since time.Time) *listing
 		if answer := q.Answer(); answer == nil || m.rehash || json.Unmarshal(answer, &row) != nil {
 			var err error
 			if row, err = h.row(s); err != nil {
-				h.miss(row.Program, row.File, err)
+				h.add(row.Program, row.File, err)
 				continue
 			}
 			if answer, err := json.Marshal(row); err == nil {
@@ -282,7 +311,7 @@ func (h *homeSessions) list(in *invocation, m *memory, since time.Time) *listing
 		}
 	}
 	slices.SortStableFunc(out.Sessions, func(a, b sessionRow) int { return a.Began.Compare(b.Began) })
-	out.Unread = append([]unreadFile{}, h.unread...)
+	out.Unread = append([]unreadFile{}, h.rows...)
 	return out
 }
 
@@ -474,7 +503,7 @@ func (h *homeSessions) unknown(in *invocation, id string) error {
 		fmt.Sprintf("%s: no such file, and none of %s on this machine has an id that begins so; "+
 			"'agentevents sessions' lists them", id, plural(len(h.sessions), "session")),
 	}
-	for _, u := range h.unread {
+	for _, u := range h.rows {
 		if u.store {
 			lines = append(lines, fmt.Sprintf("%s: %s: %s", u.Program, u.Path, u.Reason))
 		}

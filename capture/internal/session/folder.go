@@ -7,11 +7,13 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/agentevents/agentevents/internal/jsonwire"
@@ -25,6 +27,8 @@ type Folder struct {
 	dir  string   // the folder below it that was used last
 	in   *os.Root // the same
 	head []byte   // memory for the beginning of a file
+
+	missed map[string]error // by the name of a file or folder that cannot be read
 }
 
 // OpenFolder opens a folder. Close closes it.
@@ -67,13 +71,40 @@ func (f *Folder) at(name string) (in *os.Root, base string, err error) {
 // Path returns a file's name for people.
 func (f *Folder) Path(name string) string { return filepath.Join(f.path, filepath.FromSlash(name)) }
 
+// miss notes a file or folder that cannot be read. One that is not there is not missed, and links are
+// not followed.
+func (f *Folder) miss(name string, err error) {
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
+		return
+	}
+	if info, err := f.root.Lstat(name); err == nil && info.Mode().Type() == fs.ModeSymlink {
+		return
+	}
+	if pe := (*fs.PathError)(nil); errors.As(err, &pe) {
+		err = pe.Err
+	}
+	if f.missed == nil {
+		f.missed = map[string]error{}
+	}
+	f.missed[name] = &fs.PathError{Op: "read", Path: f.Path(name), Err: err}
+}
+
+// fault joins the errors of all files and folders that cannot be read.
+func (f *Folder) fault() error {
+	var all []error
+	for _, name := range slices.Sorted(maps.Keys(f.missed)) {
+		all = append(all, f.missed[name])
+	}
+	return errors.Join(all...)
+}
+
 // Files calls yield with the regular files below dir, in their order by name, until it returns
 // false. Links are not followed. A folder that is not there is empty.
 func (f *Folder) Files(dir string, yield func(name string) bool) {
 	errStop := errors.New("stop")
 	_ = fs.WalkDir(f.root.FS(), path.Clean(dir), func(name string, d fs.DirEntry, err error) error {
 		if err != nil {
-			if d != nil && d.IsDir() {
+			if f.miss(name, err); d != nil && d.IsDir() {
 				return fs.SkipDir
 			}
 			return nil
@@ -89,6 +120,7 @@ func (f *Folder) Files(dir string, yield func(name string) bool) {
 func (f *Folder) List(dir string) (names []string) {
 	entries, err := fs.ReadDir(f.root.FS(), path.Clean(dir))
 	if err != nil {
+		f.miss(path.Clean(dir), err)
 		return nil // a folder that is not there is empty
 	}
 	for _, e := range entries {

@@ -91,8 +91,8 @@ func Detect(programs []*Program, head []string) (*Program, bool) {
 }
 
 // Open returns the sessions in a file or below a folder, by the time of their beginning. The
-// error of a path where no program has a session wraps [fs.ErrNotExist]. Folders stay open while
-// a source is read, not before.
+// error of a path where no program has a session wraps [fs.ErrNotExist]. Sessions beside an error
+// are those of the files that can be read. Folders stay open while a source is read, not before.
 func Open(programs []*Program, name string) ([]*Source, error) {
 	info, err := os.Stat(name)
 	if err != nil {
@@ -113,6 +113,7 @@ func Open(programs []*Program, name string) ([]*Source, error) {
 		}
 		head, err := folder.Head(file)
 		if err != nil {
+			folder.miss(file, err)
 			return true
 		}
 		p, ok := Detect(programs, head)
@@ -142,13 +143,13 @@ func Open(programs []*Program, name string) ([]*Source, error) {
 			all = append(all, owned{p, f})
 		}
 	}
-	out := assemble(programs, all)
-	if len(out) == 0 {
+	out, fault := assemble(programs, all), folder.fault()
+	if len(out) == 0 && fault == nil {
 		return nil, &fs.PathError{
 			Op: "open", Path: name, Err: noSession("the directory has neither a log nor a session of an agent program"),
 		}
 	}
-	return out, nil
+	return out, fault
 }
 
 // Merge returns the sessions that the files of several sources make. A file counts once, and the
@@ -365,6 +366,7 @@ func openFile(programs []*Program, name string, info fs.FileInfo) ([]*Source, er
 		}
 		head, err := folder.Head(beside)
 		if err != nil {
+			folder.miss(beside, err)
 			continue
 		}
 		if q, ok := Detect(programs, head); !ok || q != p {
@@ -374,7 +376,7 @@ func openFile(programs []*Program, name string, info fs.FileInfo) ([]*Source, er
 			files = append(files, newFile(dir, beside, other))
 		}
 	}
-	return group(programs, p, files), nil
+	return group(programs, p, files), folder.fault()
 }
 
 // group makes sources of the files of a program: one for each session.

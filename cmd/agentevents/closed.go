@@ -45,7 +45,8 @@ func remembered[T any](in *invocation, m *memory, l *logReader, work func() T, w
 	return v
 }
 
-// filesOf returns all files of the command line, or nil if they are not known before they are read.
+// filesOf returns all files of the command line, or nil if they are not known before they are read or
+// there is a report about them.
 func (l *logReader) filesOf(in *invocation) (files []string) {
 	if l.found = l.allSessions(in); l.failed {
 		return nil
@@ -56,6 +57,9 @@ func (l *logReader) filesOf(in *invocation) (files []string) {
 			return nil
 		}
 		for _, s := range sessions {
+			if len(s.Notes()) > 0 {
+				return nil // some files are left out, which the report names
+			}
 			files = append(files, s.Files()...)
 		}
 		if of {

@@ -190,3 +190,26 @@ func TestRememberedSession(t *testing.T) {
 	require.Equal(t, want, execIndex(index, "ls", folder))
 	require.DirExists(t, index)
 }
+
+// TestLeftOutFilesAreReportedEachTime: the answer about a file alone is not one about the file and its
+// copy, or about the file and the output of the same session.
+func TestLeftOutFilesAreReportedEachTime(t *testing.T) {
+	dir := t.TempDir()
+	index := filepath.Join(dir, "index")
+	found, err := filepath.Glob("../../capture/testdata/codex/text/rollout-*.jsonl")
+	require.NoError(t, err)
+	session := read(t, found[0])
+	for _, name := range []string{"a.jsonl", "b.jsonl"} {
+		put(t, filepath.Join(dir, name), session)
+	}
+	a, b := filepath.Join(dir, "a.jsonl"), filepath.Join(dir, "b.jsonl")
+	for _, command := range []string{"ls", "stats"} {
+		want := exec("", command, a, b)
+		require.Contains(t, want.err, "b.jsonl has the same session as")
+		require.Equal(t, exec("", command, a), execIndex(index, command, a))
+		for range 2 {
+			require.Equal(t, want, execIndex(index, command, a, b))
+		}
+	}
+	require.DirExists(t, index)
+}

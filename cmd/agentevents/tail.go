@@ -23,7 +23,7 @@ func tailCommand() command {
 Prints lines as 'agentevents cat' prints them. With -f it then prints appended lines, also
 after the log is rotated, until an interrupt (Ctrl-C), which is not an error. It waits for a
 FILE that does not exist yet. It reports missing, truncated and replaced files on standard
-error.
+error. A session of an agent program is read as a whole and cannot be followed.
 
 Unreadable lines are reported if they stand between or after the printed events. They do not
 change the exit status of -f.`,
@@ -49,6 +49,15 @@ change the exit status of -f.`,
 				}
 				ctx := context.Background()
 				t.l.open = t.last
+				if *follow && len(in.args) == 1 {
+					sessions, err := t.l.sessions(in, logOf(in.args[0]))
+					if len(sessions) > 0 {
+						return usageError(fmt.Sprintf("%s: a session of %s is read as a whole and cannot be followed: "+
+							"leave out -f for its last events", in.args[0], sessions[0].Program()))
+					} else if err != nil {
+						return err
+					}
+				}
 				if *follow {
 					var stop context.CancelFunc
 					ctx, stop = in.interrupted()

@@ -79,6 +79,21 @@ func TestTailReports(t *testing.T) {
 	require.Equal(t, 2, strings.Count(r.err, "\n"), r.err)
 }
 
+// TestTailDoesNotFollowSessions: a session and a capture are whole when they are read.
+func TestTailDoesNotFollowSessions(t *testing.T) {
+	for path, program := range map[string]string{
+		oneCapture:                           "Claude Code",
+		"../../capture/testdata/codex/text":  "Codex",
+		"../../capture/testdata/claude/fail": "Claude Code",
+	} {
+		got := exec("", "tail", "-f", path)
+		require.Equal(t, exitUsage, got.code)
+		require.Empty(t, got.out)
+		require.Contains(t, got.err, "a session of "+program+" is read as a whole and cannot be followed")
+		require.Equal(t, exitOK, exec("", "tail", "-n", "1", path).code)
+	}
+}
+
 // A following is a run of tail -f.
 type following struct {
 	t        *testing.T

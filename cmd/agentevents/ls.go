@@ -27,7 +27,9 @@ A line has the id of the run, its status, its start and duration, the numbers of
 turns, tool calls, failed calls, errors and broken rules, its tokens, its cost in US dollars,
 its models, the reason why it failed or waits, and its session. Two runs with one id break
 rules. The runs stand in the order of their starts. A column without any value is left out.
-A run without an end in the log is running.`,
+A run without an end in the log is running. A session of an agent program always has an end: if
+a turn has none in its files, the run is failed, as interrupted, for every command. The files do
+not tell whether the program was killed or still works.`,
 		examples: []string{
 			"agentevents ls logs/*.jsonl",
 			"agentevents ls --status failed run.jsonl",

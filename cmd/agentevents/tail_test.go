@@ -94,6 +94,15 @@ func TestTailDoesNotFollowSessions(t *testing.T) {
 	}
 }
 
+// TestLiveIsForLogs: a session has an end, also if its program still works.
+func TestLiveIsForLogs(t *testing.T) {
+	got := exec("", "tree", "--live", clean, "../../capture/testdata/codex/text")
+	require.Equal(t, exitUsage, got.code)
+	require.Contains(t, got.err, "--live is for a log: a session of Codex has an end")
+	require.Equal(t, exitOK, exec("", "tree", "--live", clean).code)
+	require.Equal(t, exitOK, exec(line("r", 0), "tree", "--live", "-").code)
+}
+
 // A following is a run of tail -f.
 type following struct {
 	t        *testing.T

@@ -2,6 +2,7 @@ package main
 
 import (
 	"flag"
+	"fmt"
 	"math"
 
 	"github.com/agentevents/agentevents"
@@ -17,6 +18,7 @@ func treeCommand() command {
 		about: `
 A run that still works at the end of the log is shown as interrupted, unless it waits or is
 paused. With --live, for a log that is still being written, it is shown with its status.
+--live is not for sessions of agent programs, which always have an end: see 'agentevents help ls'.
 Events that break a rule are counted below the run; they do not change the exit status.
 
 Colours are used on a terminal, unless the environment variable NO_COLOR is set. --color
@@ -36,6 +38,18 @@ overrides both.`,
 			d.flags(fs)
 			live := fs.Bool("live", false, "the log is still being written")
 			return func(in *invocation) error {
+				if *live {
+					if err := in.checkFiles(); err != nil {
+						return err
+					}
+					l.found = l.allSessions(in)
+					for name, sessions := range l.found {
+						if len(sessions) > 0 {
+							return usageError(fmt.Sprintf("%s: --live is for a log: a session of %s has an end, also if its program still works",
+								name, sessions[0].Program()))
+						}
+					}
+				}
 				details, err := f.read(in, &l)
 				if err != nil {
 					return err

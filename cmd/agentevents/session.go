@@ -8,11 +8,13 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/agentevents/agentevents"
 	"github.com/agentevents/agentevents/capture"
 	"github.com/agentevents/agentevents/dialect"
+	"github.com/agentevents/agentevents/internal/homes"
 )
 
 // sessions returns the sessions of agent programs in a file, below a folder or in standard input.
@@ -33,7 +35,7 @@ func (l *logReader) sessions(in *invocation, name string) ([]*capture.Session, e
 	if err != nil || !info.Mode().IsRegular() && !info.IsDir() {
 		return nil, nil // opening it as a log tells the fault
 	}
-	sessions, err := capture.Open(name, l.captured())
+	sessions, err := openLinked(name, l.captured())
 	if errors.Is(err, fs.ErrNotExist) && !info.IsDir() {
 		return nil, nil // it may be a log
 	}
@@ -55,6 +57,34 @@ func (l *logReader) sessions(in *invocation, name string) ([]*capture.Session, e
 			name, len(sessions))
 	}
 	return sessions, err
+}
+
+// openLinked returns the sessions in a file, or below a folder and the folders that links directly in it
+// lead to: users keep the folder of a project on another disk.
+func openLinked(name string, o capture.Options) ([]*capture.Session, error) {
+	all, err := capture.Open(name, o)
+	links := homes.Linked(name)
+	if len(links) == 0 {
+		return all, err
+	}
+	var faults []error
+	add := func(err error) {
+		if several, ok := err.(interface{ Unwrap() []error }); ok {
+			faults = append(faults, several.Unwrap()...)
+		} else if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			faults = append(faults, err)
+		}
+	}
+	add(err)
+	for _, link := range links {
+		sessions, err := capture.Open(filepath.Join(name, link), o)
+		all = append(all, sessions...)
+		add(err)
+	}
+	if len(all) == 0 && len(faults) == 0 {
+		return nil, err
+	}
+	return capture.Merge(all), errors.Join(faults...)
 }
 
 // allSessions returns the sessions of agent programs in the files and folders of the command line:

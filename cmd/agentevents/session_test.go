@@ -67,3 +67,37 @@ func TestUnreadableFilesOfAFolder(t *testing.T) {
 	require.Equal(t, exitUsage, got.code)
 	require.Equal(t, "agentevents ls: "+filepath.Join(only, "a.jsonl")+": zstd data; decompress it first (zstd -d)\n", got.err)
 }
+
+// TestLinkedFolders: the folder of a project may be a link. One that makes a loop, or leads to a folder that
+// was read, counts once.
+func TestLinkedFolders(t *testing.T) {
+	outside, home := t.TempDir(), t.TempDir()
+	require.NoError(t, os.CopyFS(filepath.Join(outside, "agents"), os.DirFS("../../capture/testdata/claude/agents")))
+	projects := filepath.Join(home, ".claude", "projects")
+	require.NoError(t, os.MkdirAll(filepath.Join(projects, "deep"), 0o700))
+	link := func(to string, names ...string) {
+		if err := os.Symlink(to, filepath.Join(append([]string{projects}, names...)...)); err != nil {
+			t.Skip("no symbolic links: ", err)
+		}
+	}
+	agents := filepath.Join(outside, "agents")
+	link(home, "loop")
+	link(".", "self")
+	link("nowhere", "dangling")
+	link(agents, "deep", "project")
+	require.Contains(t, exec("", "ls", projects).err, "neither a log nor a session", "only links directly in the folder are followed")
+	link(agents, "project")
+	link(agents, "same")
+	for _, command := range []string{"ls", "tree", "check"} {
+		require.Equal(t, exec("", command, agents), exec("", command, projects))
+	}
+	listed := atHome(home, "", "sessions")
+	require.Equal(t, exitOK, listed.code)
+	require.Equal(t, strings.Count(exec("", "ls", agents).out, "\n"), strings.Count(listed.out, "\n"))
+	require.Empty(t, listed.err)
+	found, err := filepath.Glob(filepath.Join(agents, "*.jsonl"))
+	require.NoError(t, err)
+	require.NoError(t, os.Rename(agents, filepath.Join(outside, "moved")))
+	link(filepath.Join(outside, "moved", filepath.Base(found[0])), "deep", filepath.Base(found[0]))
+	require.Contains(t, atHome(home, "", "sessions").err, "it is a symbolic link, which is followed only to a folder")
+}

@@ -218,7 +218,7 @@ func (in *invocation) listed(words []string) (*homeSessions, error) {
 		for _, file := range p.Files(func(path string, err error) { h.add(p.Program, path, err) }) {
 			files[file] = p.Program
 		}
-		sessions, err := capture.Open(p.Path, capture.Options{})
+		sessions, err := openLinked(p.Path, capture.Options{})
 		if several, ok := err.(interface{ Unwrap() []error }); ok {
 			for _, err := range several.Unwrap() {
 				faults = append(faults, fault{p, err})
@@ -240,6 +240,9 @@ func (in *invocation) listed(words []string) (*homeSessions, error) {
 		if err == nil && len(of) > 0 && known[of[0].Program()+"\x00"+of[0].ID()] {
 			continue // a second file of a session, which the notes of the session tell
 		}
+		if info, lerr := os.Lstat(file); lerr == nil && info.Mode().Type() == fs.ModeSymlink {
+			err = cmp.Or(err, errLink)
+		}
 		h.add(files[file], file, cmp.Or(err, errUnlisted))
 	}
 	for _, f := range faults {
@@ -251,7 +254,10 @@ func (in *invocation) listed(words []string) (*homeSessions, error) {
 	return h, nil
 }
 
-var errUnlisted = errors.New("it belongs to no session in its folder")
+var (
+	errUnlisted = errors.New("it belongs to no session in its folder")
+	errLink     = errors.New("it is a symbolic link, which is followed only to a folder")
+)
 
 // missedFiles are the files and folders that are not read. Those with the same program and reason are
 // one row.

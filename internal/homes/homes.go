@@ -165,20 +165,73 @@ func (p Place) Files(fault func(path string, err error)) (names []string) {
 	if _, err := os.Stat(p.Path); errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	_ = fs.WalkDir(os.DirFS(p.Path), ".", func(name string, d fs.DirEntry, err error) error {
-		full := filepath.Join(p.Path, filepath.FromSlash(name))
-		switch {
-		case err != nil:
-			fault(full, err)
-			if d != nil && d.IsDir() {
-				return fs.SkipDir
+	walk := func(below string) {
+		_ = fs.WalkDir(os.DirFS(filepath.Join(p.Path, below)), ".", func(name string, d fs.DirEntry, err error) error {
+			name = path.Join(below, name)
+			full := filepath.Join(p.Path, filepath.FromSlash(name))
+			switch {
+			case err != nil:
+				fault(full, err)
+				if d != nil && d.IsDir() {
+					return fs.SkipDir
+				}
+			case d.Type()&^fs.ModeSymlink == 0 && p.program.has(name):
+				names = append(names, full)
 			}
-		case d.Type().IsRegular() && p.program.has(name):
-			names = append(names, full)
-		}
-		return nil
-	})
+			return nil
+		})
+	}
+	walk("")
+	for _, link := range Linked(p.Path) {
+		walk(link)
+	}
 	return names
+}
+
+// Linked returns the names of the symbolic links in a folder that lead to other folders, each of which
+// counts once. No loop is possible: a link to a folder that has this one, or is in it, is left out.
+func Linked(folder string) (names []string) {
+	entries, err := os.ReadDir(folder)
+	if err != nil {
+		return nil // a reader of the folder tells the fault
+	}
+	var known []string
+	for _, e := range entries {
+		if e.Type() != fs.ModeSymlink {
+			continue
+		}
+		if known == nil {
+			known = []string{realPath(folder)}
+		}
+		if known[0] == "" {
+			return nil
+		}
+		to := realPath(filepath.Join(folder, e.Name()))
+		info, err := os.Stat(to)
+		if err != nil || !info.IsDir() || slices.ContainsFunc(known, func(of string) bool { return in(of, to) || in(to, of) }) {
+			continue
+		}
+		known, names = append(known, to), append(names, e.Name())
+	}
+	return names
+}
+
+// realPath returns the absolute path of a file without symbolic links, or "".
+func realPath(path string) string {
+	abs, err := filepath.Abs(path)
+	if err == nil {
+		abs, err = filepath.EvalSymlinks(abs)
+	}
+	if err != nil {
+		return ""
+	}
+	return abs
+}
+
+// in reports whether a path is the folder, or is in it.
+func in(folder, path string) bool {
+	rest, ok := strings.CutPrefix(path, folder)
+	return ok && (rest == "" || os.IsPathSeparator(rest[0]) || os.IsPathSeparator(folder[len(folder)-1]))
 }
 
 // has reports whether a file has the name of a session.

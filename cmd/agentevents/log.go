@@ -332,12 +332,56 @@ func (d strictStarts) Decode(dst []agentevents.Event, line []byte) ([]agentevent
 	return dst, err
 }
 
-// repeated counts lines that have the same fault, with none but blank ones between them.
-type repeated struct {
-	text       string
-	n          int
-	limit      int // how many of them are reported one by one
-	from, last int // the lines that are not
+// faults reports the lines of a file that cannot be read. Lines that have the same fault, with none but
+// blank ones between them, are reported as one from a limit on.
+type faults struct {
+	l              *logReader
+	file           int
+	text           string // of the fault
+	n, limit       int    // how many lines have it, and how many of them are reported one by one
+	from, last     int    // the lines that are not
+	reported, more int    // of the file
+}
+
+// add reports a line.
+func (f *faults) add(at position, err error) {
+	text := what(err)
+	if text != f.text || at.file != f.file {
+		f.tell()
+		f.file, f.text, f.limit = at.file, text, sameLines
+		if foreign := (*agentevents.ForeignError)(nil); errors.As(err, &foreign) {
+			f.limit = sameForeign
+		}
+	}
+	f.l.bad++
+	switch f.n++; {
+	case f.n > f.limit:
+		f.last = at.line
+		if f.from == 0 {
+			f.from = at.line
+		}
+	case f.reported < maxBadLines:
+		f.reported++
+		f.l.report(at, text)
+	default:
+		f.more++
+	}
+}
+
+// tell reports the lines with the same fault that were not reported one by one.
+func (f *faults) tell() {
+	if n := f.n - f.limit; n > 0 {
+		f.l.report(position{file: f.file, line: f.last}, fmt.Sprintf("the same in %s, from %d on", plural(n, "more line"), f.from))
+	}
+	f.text, f.n, f.limit, f.from, f.last = "", 0, 0, 0, 0
+}
+
+// end reports the rest at the end of the file.
+func (f *faults) end(at position) {
+	f.tell()
+	if f.more > 0 {
+		f.l.report(at, fmt.Sprintf("%d more lines cannot be read; is this a log?", f.more))
+	}
 }
 
 // emptyFile is the report of a file without lines. It is a log all the same.
@@ -354,14 +398,7 @@ func (l *logReader) read(in *invocation, file int, from input, decoder agenteven
 	}
 	r := agentevents.NewReader(src, agentevents.ReaderOptions{Decoder: decoder, MaxLine: l.maxLine, Verbatim: l.verb, ReuseText: l.reuse})
 	l.reads = decoder
-	bad, reported, more := 0, 0, 0 // lines that cannot be read
-	var same repeated
-	tell := func() {
-		if n := same.n - same.limit; n > 0 {
-			l.report(position{file: file, line: same.last}, fmt.Sprintf("the same in %s, from %d on", plural(n, "more line"), same.from))
-		}
-		same = repeated{}
-	}
+	bad := faults{l: l, file: file}
 	lines := r.Lines()
 	if l.kept {
 		lines = keptLines(r)
@@ -373,7 +410,7 @@ func (l *logReader) read(in *invocation, file int, from input, decoder agenteven
 		}
 		l.lines++
 		if err == nil {
-			tell()
+			bad.tell()
 			if !yield(at, line) {
 				return false
 			}
@@ -393,33 +430,9 @@ func (l *logReader) read(in *invocation, file int, from input, decoder agenteven
 			l.broken(at, rule)
 			continue
 		}
-		bad++
-		text := what(err)
-		if text != same.text {
-			tell()
-			same = repeated{text: text, limit: sameLines}
-			if foreign := (*agentevents.ForeignError)(nil); errors.As(err, &foreign) {
-				same.limit = sameForeign
-			}
-		}
-		switch same.n++; {
-		case same.n > same.limit:
-			same.last = at.line
-			if same.from == 0 {
-				same.from = at.line
-			}
-		case reported < maxBadLines:
-			reported++
-			l.report(at, text)
-		default:
-			more++
-		}
+		bad.add(at, err)
 	}
-	tell()
-	if more > 0 {
-		l.report(l.at(file, r.Line()), fmt.Sprintf("%d more lines cannot be read; is this a log?", more))
-	}
-	l.bad += bad
+	bad.end(l.at(file, r.Line()))
 	return true
 }
 

@@ -140,22 +140,25 @@ func (l *logReader) session(in *invocation, s *capture.Session, yield func(posit
 	if l.raw != nil { // no line of a session is chained
 		_, _ = io.Copy(io.Discard, l.raw(base, strings.NewReader("{}\n")))
 	}
+	bad := faults{l: l, file: base}
+	at := position{file: base}
 	for line, err := range s.Lines() {
-		at := position{file: base + line.File, line: line.Number}
+		at = position{file: base + line.File, line: line.Number}
 		l.lines++
 		var path *fs.PathError
 		switch {
 		case err == nil:
+			bad.tell()
 			if !yield(at, agentevents.Line{Event: line.Event}) {
 				return false
 			}
 		case errors.As(err, &path):
 			l.fail(in, at.file, err)
 		default:
-			l.bad++
-			l.report(at, what(err))
+			bad.add(at, err)
 		}
 	}
+	bad.end(at)
 	l.tell(in, base, s.Notes())
 	l.unread = append(l.unread, s.Unread()...)
 	return true

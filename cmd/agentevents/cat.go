@@ -45,7 +45,7 @@ formats.`,
 						}
 					}
 				}
-				return cmp.Or(missing(only.run, only.found, &l), l.result())
+				return cmp.Or(only.missing(&l), l.result())
 			}
 		},
 	}
@@ -56,7 +56,9 @@ type filter struct {
 	run, agent, workflow, phase string
 	kinds                       kinds
 	from                        sequence // the lowest
-	found                       bool     // an event of the run has come
+
+	// An event has come of the run, of the agent, of the kinds, and in the workflow and phase.
+	found, foundAgent, foundKind, foundIn bool
 
 	inside map[place]bool              // spans of open agents that started in the phase or the workflow
 	starts map[place]agentevents.Event // starts without an id, by span, until an event names the agent
@@ -81,6 +83,8 @@ func (f *filter) pick(ev agentevents.Event) []agentevents.Event {
 	f.list = f.list[:0]
 	f.found = f.found || ev.RunID == f.run
 	own, in := f.agent == "" || f.by(&ev), f.within(&ev)
+	f.foundAgent, f.foundIn = f.foundAgent || own, f.foundIn || in
+	f.foundKind = f.foundKind || len(f.kinds) == 0 || slices.Contains(f.kinds, string(ev.Kind()))
 	if start, ok := f.started(&ev, own, in); ok {
 		f.list = append(f.list, start)
 	}
@@ -88,6 +92,27 @@ func (f *filter) pick(ev agentevents.Event) []agentevents.Event {
 		f.list = append(f.list, ev)
 	}
 	return f.list
+}
+
+// missing returns an error if the log that was read has no event that one of the flags selects. A
+// known kind may be missing.
+func (f *filter) missing(l *logReader) error {
+	unknown := slices.IndexFunc(f.kinds, func(kind string) bool {
+		_, known := agentevents.Kind(kind).Info()
+		return !known
+	})
+	switch {
+	case l.failed:
+	case f.run != "" && !f.found:
+		return noRun(f.run)
+	case f.agent != "" && !f.foundAgent:
+		return usageError(fmt.Sprintf("the log has no event of agent %s; 'agentevents tree' draws its agents", f.agent))
+	case !f.foundKind && unknown >= 0:
+		return usageError(fmt.Sprintf("the log has no event of kind %s; 'agentevents kinds' lists the kinds", f.kinds[unknown]))
+	case (f.workflow != "" || f.phase != "") && !f.foundIn:
+		return usageError("the log has no event in the workflow and phase of the flags; 'agentevents tree' draws them")
+	}
+	return nil
 }
 
 // rest reports whether an event meets the conditions that need no other event.
@@ -167,6 +192,9 @@ func (k *kinds) Set(s string) error {
 	}
 	if strings.Contains(s, ",") {
 		return errors.New("want one kind; give the flag again for each")
+	}
+	if !strings.Contains(s, ".") {
+		return errors.New("a kind has a dot; 'agentevents kinds' lists the kinds")
 	}
 	*k = append(*k, s)
 	return nil

@@ -65,12 +65,9 @@ func (f *folder) read(in *invocation, l *logReader) (*report.Details, error) {
 }
 
 // missing returns an error if the log that was read has no event of the run that is wanted.
-func (f *folder) missing(l *logReader) error { return missing(f.run, f.found, l) }
-
-// missing returns an error if a run is wanted of which the log that was read has no event.
-func missing(run string, found bool, l *logReader) error {
-	if run != "" && !found && !l.failed {
-		return noRun(run)
+func (f *folder) missing(l *logReader) error {
+	if f.run != "" && !f.found && !l.failed {
+		return noRun(f.run)
 	}
 	return nil
 }

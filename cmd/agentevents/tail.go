@@ -92,7 +92,10 @@ change the exit status of -f.`,
 					t.l.bad = 0
 					return t.l.result()
 				}
-				return cmp.Or(missing(t.only.run, t.only.found || t.n == 0, &t.l), t.l.result())
+				if t.n == 0 { // the log was not read for it
+					return t.l.result()
+				}
+				return cmp.Or(t.only.missing(&t.l), t.l.result())
 			}
 		},
 	}

@@ -22,18 +22,16 @@ func TestTail(t *testing.T) {
 	write(".000002", strings.ReplaceAll(linesOf(20, 30), `"agentId":"a"`, `"agentId":"b"`))
 	write("", linesOf(30, 33)+strings.TrimSuffix(line("r", 33), "\n"))
 	for args, want := range map[string]string{
-		"":                                 strings.ReplaceAll(linesOf(24, 30), `"agentId":"a"`, `"agentId":"b"`) + linesOf(30, 34),
-		"-n 1":                             linesOf(33, 34),
-		"-n 4":                             linesOf(30, 34),
-		"-n 0":                             "",
-		"-n 3 --agent b":                   strings.ReplaceAll(linesOf(27, 30), `"agentId":"a"`, `"agentId":"b"`),
-		"-n 5 --agent a":                   linesOf(19, 20) + linesOf(30, 34),
-		"-n 5 --agent other --run r":       "",
-		"-n 1 --kind agent.text --run r":   linesOf(33, 34),
-		"-n 99 --kind run.completed":       "",
-		"-n 99 --agent a --kind agent.x":   "",
-		"-n 99 --agent a --run r":          linesOf(0, 20) + linesOf(30, 34),
-		"--n 2 --kind x --kind agent.text": linesOf(32, 34),
+		"":                                  strings.ReplaceAll(linesOf(24, 30), `"agentId":"a"`, `"agentId":"b"`) + linesOf(30, 34),
+		"-n 1":                              linesOf(33, 34),
+		"-n 4":                              linesOf(30, 34),
+		"-n 0":                              "",
+		"-n 3 --agent b":                    strings.ReplaceAll(linesOf(27, 30), `"agentId":"a"`, `"agentId":"b"`),
+		"-n 5 --agent a":                    linesOf(19, 20) + linesOf(30, 34),
+		"-n 1 --kind agent.text --run r":    linesOf(33, 34),
+		"-n 99 --kind run.completed":        "",
+		"-n 99 --agent a --run r":           linesOf(0, 20) + linesOf(30, 34),
+		"-n 2 --kind a.x --kind agent.text": linesOf(32, 34),
 	} {
 		require.Equal(t, result{exitOK, want, ""}, exec("", append([]string{"tail", path}, strings.Fields(args)...)...), args)
 	}
@@ -48,7 +46,7 @@ func TestTail(t *testing.T) {
 }
 
 // Of the lines that cannot be read those before the events that are printed are not reported.
-// A run that is not in the log is told, as by the commands that show runs.
+// A run, agent or kind that is not in the log is told, as by the commands that show runs.
 func TestRunThatIsNotThere(t *testing.T) {
 	want := exec("", "tree", "--run", "nope", clean)
 	require.Equal(t, exitUsage, want.code)
@@ -57,8 +55,22 @@ func TestRunThatIsNotThere(t *testing.T) {
 		require.Equal(t, result{exitUsage, "", strings.ReplaceAll(want.err, "tree", args[0])}, got)
 	}
 	id := strings.SplitN(strings.SplitN(read(t, clean), `"runId":"`, 2)[1], `"`, 2)[0]
-	for _, args := range [][]string{{"cat", "--kind", "no.kind"}, {"tail", "-n", "0"}} {
+	for _, args := range [][]string{{"cat", "--kind", "run.failed"}, {"tail", "-n", "0"}} {
 		require.Equal(t, result{}, exec("", append(args, "--run", id, clean)...))
+	}
+	for _, name := range []string{"cat", "tail"} {
+		for _, c := range [][]string{
+			{"--kind", "no.kind", "no event of kind no.kind; 'agentevents kinds'"},
+			{"--kind", "toolCalled", "a kind has a dot"},
+			{"--agent", "nope", "no event of agent nope; 'agentevents tree'"},
+			{"--phase", "nope", "no event in the workflow and phase"},
+			{"--workflow", "nope", "no event in the workflow and phase"},
+		} {
+			got := exec("", name, c[0], c[1], clean)
+			require.Equal(t, exitUsage, got.code, c)
+			require.Empty(t, got.out)
+			require.Contains(t, got.err, c[2])
+		}
 	}
 }
 

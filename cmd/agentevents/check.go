@@ -37,12 +37,12 @@ relaxed table.
 
 Missing sequence numbers are listed at the end, in one line for each run, which begins with
 "warning:". They do not change the exit status, because a log may leave out deltas; with
---complete they are problems. Runs that have only whole blocks, where the deltas may have
-had the missing numbers, share one line; with --complete each has its own. In formats whose
-numbers are not unique (KAOS), and in formats without numbers, no event is known to be
-missing. A log that lacks its first segments gets a warning too. If the beginning of a run
-is missing, its statuses, open calls and table are unknown, and the rules about them are
-not checked there.
+--complete they are problems, and the lines begin with "run". Runs that have only whole
+blocks, where the deltas may have had the missing numbers, share one line; with --complete
+each has its own. In formats whose numbers are not unique (KAOS), and in formats without
+numbers, no event is known to be missing. A log that lacks its first segments gets a warning
+too. If the beginning of a run is missing, its statuses, open calls and table are unknown,
+and the rules about them are not checked there.
 
 With --chain the lines must form a chain: each has its own hash and the hash of the line
 before it. The files are one log, in the order given. The first line of each file that
@@ -147,7 +147,11 @@ func (c *checker) warnMissing(coverage iter.Seq2[string, agentevents.Coverage], 
 		case !c.complete && cuts[run].deltas():
 			runs, numbers = runs+1, numbers+of.Missing
 		default:
-			fmt.Fprintf(c.out, "warning: run %s: %s\n", visible(jsonwire.Brief(run)), missingNumbers(of))
+			word := "warning: "
+			if c.complete { // it is a problem
+				word = ""
+			}
+			fmt.Fprintf(c.out, "%srun %s: %s\n", word, visible(jsonwire.Brief(run)), missingNumbers(of))
 		}
 		missing = true
 	}

@@ -367,7 +367,18 @@ var telling = []string{
 // Argument returns the argument that describes a call best. It goes by the name, which may have a
 // plural s for a list, else it takes the first text. This may be a text in an object among the
 // arguments, or in the objects of a list.
-func Argument(arguments agentevents.JSON) string { return argumentOf(string(arguments), true) }
+//
+// Of arguments that an emitter has cut, it takes those before the cut, after their size.
+func Argument(arguments agentevents.JSON) string {
+	if strings.HasPrefix(string(arguments), `{"truncated":`) {
+		cut := jsonwire.Member(string(arguments), "truncated")
+		size, head := jsonwire.Member(cut, "bytes"), jsonwire.Text(jsonwire.Member(cut, "head"))
+		if size != "" && head != "" {
+			return "cut, " + size + " bytes: " + cmp.Or(argumentOf(head, true), head)
+		}
+	}
+	return argumentOf(string(arguments), true)
+}
 
 func argumentOf(text string, deep bool) string {
 	said := jsonwire.Text(text)

@@ -80,6 +80,10 @@ func TestArgument(t *testing.T) {
 		`{"changes":[{"kind":"add","path":"a"},{"path":"b"}]}`: "a, b",
 		`{"changes":[{"path":"a"}],"note":"n"}`:                "n",
 		`{"a":{"changes":[{"path":"a"}]}}`:                     "",
+
+		`{"truncated":{"bytes":2000,"sha256":"6f1e","head":"{\"x\":\"AAA"}}`:                   `cut, 2000 bytes: {"x":"AAA`,
+		`{"truncated":{"bytes":2000,"sha256":"6f1e","head":"{\"path\":\"a.go\",\"x\":\"AAA"}}`: "cut, 2000 bytes: a.go",
+		`{"truncated":true,"path":"a.go"}`:                                                     "a.go",
 	} {
 		require.Equal(t, want, view.Argument(arguments), string(arguments))
 	}

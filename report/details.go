@@ -56,6 +56,9 @@ type agentDetails struct {
 	began    time.Time         // of the attempt that is at work; zero between attempts
 	worked   time.Duration     // in all attempts that ended
 	attempts int               // that ended
+	said     uint64            // sequence of the last text
+	acted    uint64            // sequence of the last call
+	silent   map[uint64]bool   // ends of turns, and starts of attempts, whose last text stands before a call
 	over     bool              // the latest attempt has ended
 	twin     string            // the id that its events may have: another agent has it too
 }
@@ -76,6 +79,12 @@ func (d *Details) Add(ev *agentevents.Event) {
 		if p.OneEvent {
 			d.call(ev, p.ArgumentsSummary, p.Arguments)
 		}
+	case *agentevents.TextDelta:
+		d.agent(ev).said = ev.Sequence
+	case *agentevents.TextCompleted:
+		d.agent(ev).said = ev.Sequence
+	case *agentevents.TurnEnded:
+		d.agent(ev).hush(ev.Sequence)
 	case *agentevents.ModelReturned:
 		if p.Error.OK {
 			d.agent(ev).failure = short(errorText(p.Error.V), maxWhy)
@@ -145,6 +154,7 @@ func (d *Details) Add(ev *agentevents.Event) {
 		a.began, a.over = ev.Time, false
 	case *agentevents.AgentEnded:
 		a := d.agent(ev)
+		a.hush(a.start)
 		a.over = true
 		a.unblock(ev.Time)
 		if ev.SpanID != "" && a.attempts > 0 && a.start > 0 && a.began.IsZero() {
@@ -400,9 +410,22 @@ func (r *runDetails) agent(id string) *agentDetails {
 }
 
 func (d *Details) call(ev *agentevents.Event, summary string, arguments agentevents.JSON) {
+	a := d.agent(ev)
+	a.acted = ev.Sequence
 	if text := argument(summary, arguments); text != "" {
-		d.agent(ev).calls[ev.Sequence] = text
+		a.calls[ev.Sequence] = text
 	}
+}
+
+// hush notes a turn or an attempt whose last text stands before a call: it is not the answer.
+func (a *agentDetails) hush(of uint64) {
+	if a.acted <= a.said {
+		return
+	}
+	if a.silent == nil {
+		a.silent = map[uint64]bool{}
+	}
+	a.silent[of] = true
 }
 
 // promptText returns a prompt as text: the string, or the last text of the messages and then the

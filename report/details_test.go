@@ -63,3 +63,32 @@ func TestEdges(t *testing.T) {
 	}
 	require.Equal(t, []string{"edge a → b taken|edge a → b taken|", "edge a → c skipped|", "loop e iteration 2|", "edge a → b skipped|"}, got)
 }
+
+// A text before a call is not the answer, of a turn and of an agent.
+func TestTextBeforeACall(t *testing.T) {
+	text, call := &ae.TextCompleted{Text: "I run the tests:"}, &ae.ToolCalled{CallID: "c", ToolID: "t"}
+	for name, c := range map[string]struct {
+		acts []ae.Payload
+		want []Topic
+	}{
+		"before":     {[]ae.Payload{text, call, &ae.ToolReturned{CallID: "c", ToolID: "t"}}, []Topic{Said}},
+		"after":      {[]ae.Payload{call, &ae.ToolReturned{CallID: "c", ToolID: "t"}, text}, []Topic{Answered}},
+		"without it": {[]ae.Payload{text}, []Topic{Answered}},
+	} {
+		var d Details
+		f := ae.NewFold(ae.FoldOptions{})
+		all := append([]ae.Payload{&ae.RunStarted{}, &ae.AgentStarted{}, &ae.TurnStarted{}}, c.acts...)
+		for i, p := range append(all, &ae.TurnEnded{}, &ae.AgentEnded{Outcome: ae.OutcomeConverged}, &ae.RunCompleted{}) {
+			ev := ae.Event{RunID: "r", AgentID: "a", ID: string(rune('a' + i)), Sequence: uint64(i), Payload: p}
+			d.Add(&ev)
+			f.Apply(ev)
+		}
+		var got []Topic
+		for _, i := range Of(f.Snapshot(), &d) {
+			if i.Topic == Answered || i.Topic == Said {
+				got = append(got, i.Topic)
+			}
+		}
+		require.Equal(t, c.want, got, name)
+	}
+}

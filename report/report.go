@@ -306,6 +306,9 @@ func (c *collector) conversation(a *agentevents.AgentSnapshot) {
 			c.add(i)
 		}
 		i.Topic, i.Subject, i.Text = Answered, "answer", short(cmp.Or(t.Result, t.Text), maxPrompt)
+		if t.Result == "" && c.d.of(a.AgentID).silent[t.Sequence] {
+			i.Topic, i.Subject = Said, "last text"
+		}
 		if n < len(turns)-1 && i.Text != "" {
 			c.add(i)
 		}
@@ -348,7 +351,8 @@ func (c *collector) attempt(all *view.Agents, a *agentevents.AgentSnapshot,
 			i.Sequence, i.Time = a.Usage.Sequence, a.StartedAt // of the last turn
 		}
 		i.Topic, i.Subject, i.Text = Answered, "answer", text
-		if t.Result == "" && (t.Started && !t.Ended || mark == Bad) { // a model often writes a text before its calls, too
+		// A model often writes a text before its calls, too.
+		if t.Result == "" && (t.Started && !t.Ended || mark == Bad || d.silent[t.Sequence]) {
 			i.Topic, i.Subject = Said, "last text"
 		}
 		if c.taken.Text(a.AgentID, cmp.Or(t.Result, t.Text)) {
@@ -402,7 +406,7 @@ func (c *collector) turns() {
 		}
 		if of.Text = short(cmp.Or(t.Text, t.Said), maxPrompt); of.Text != "" {
 			of.Topic, of.Subject = Answered, "answer"
-			if t.Text == "" && t.Error.OK {
+			if t.Text == "" && (t.Error.OK || c.d.of(t.AgentID).silent[t.EndSequence]) {
 				of.Topic, of.Subject = Said, "last text"
 			}
 			c.said[said{t.AgentID, of.Text}] = true

@@ -546,13 +546,9 @@ func (b *builder) heard() map[int]bool {
 		topic       report.Topic
 		agent, text string
 	}
-	failed := map[uint64]bool{} // turns whose line has the error in the place of the last text
-	for i := range b.s.Turns {
-		failed[b.s.Turns[i].Sequence] = errorText(b.s.Turns[i].Error.V) != ""
-	}
 	told := map[said]int{} // times
 	for i := range b.items {
-		if it := &b.items[i]; it.Turn == "" || it.Topic == report.Asked || !failed[it.Sequence] {
+		if it := &b.items[i]; it.Turn == "" || it.Topic != report.Said {
 			told[said{it.Topic, it.AgentID, start(it.Text)}]++
 		}
 	}
@@ -708,9 +704,18 @@ func (b *builder) spans(add func(agent string, n *node)) {
 		}
 		add(agent, &node{line: l, seq: from, level: of, until: until})
 	}
+	unanswered := map[uint64]bool{} // turns whose last text is not the answer: it has its own line
+	for i := range b.items {
+		if it := &b.items[i]; it.Turn != "" && it.Topic == report.Said {
+			unanswered[it.Sequence] = true
+		}
+	}
 	for i := range b.s.Turns {
 		t := &b.s.Turns[i]
 		l := line{head: report.TurnName(t), detail: cmp.Or(t.Text, t.Said)}
+		if unanswered[t.Sequence] && b.details != nil {
+			l.detail = ""
+		}
 		b.span(&l, t.EndedAt.IsZero(), t.Error, t.Duration)
 		if b.taken.Text(t.AgentID, cmp.Or(t.Text, t.Said)) {
 			l.mark, l.word = warn, view.TakenBack

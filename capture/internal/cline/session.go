@@ -137,6 +137,14 @@ type agent struct {
 // terminal is the tool that ends a run.
 const terminal = "submit_and_exit"
 
+// call records a call. The words of the terminal one are the answer.
+func (a *agent) call(id, tool, args string) {
+	a.r.Call(a.Agent, &agentevents.ToolCalled{CallID: id, ToolID: tool, Arguments: agentevents.JSON(args)}, 0)
+	if tool == terminal {
+		a.Concludes(jsonwire.Text(jsonwire.Member(args, "summary")))
+	}
+}
+
 // start starts the run and its agent.
 func (a *agent) start(id, providerID, model, prompt string, inputs agentevents.JSON) {
 	a.Talk = session.Talk{R: a.r, Ends: true, Model: strings.Clone(model), Prompt: prompt}
@@ -333,9 +341,7 @@ func (c *messages) assistant() {
 			b.SkipAll()
 		case "tool_use":
 			c.final = false
-			c.r.Call(c.Agent, &agentevents.ToolCalled{
-				CallID: b.Str("id"), ToolID: b.Str("name"), Arguments: agentevents.JSON(b.Raw("input")),
-			}, 0)
+			c.call(b.Str("id"), b.Str("name"), b.Raw("input"))
 		default:
 			c.r.Unread("message/assistant/"+kind, "")
 			b.SkipAll()

@@ -192,9 +192,7 @@ func (c *stream) reasoned() {
 
 func (c *stream) toolStarted() {
 	c.again()
-	c.r.Call(c.Agent, &agentevents.ToolCalled{
-		CallID: c.event.Str("toolCallId"), ToolID: c.event.Str("toolName"), Arguments: agentevents.JSON(c.event.Raw("input")),
-	}, 0)
+	c.call(c.event.Str("toolCallId"), c.event.Str("toolName"), c.event.Raw("input"))
 }
 
 func (c *stream) toolEnded() {

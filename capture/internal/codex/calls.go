@@ -15,6 +15,9 @@ import (
 // call opens a tool call.
 func (c *rollout) call(t *thread, id, tool string, args agentevents.JSON) *session.Call {
 	c.p.Skip("id", "status", "internal_chat_message_metadata_passthrough")
+	if t.turn != nil {
+		t.turn.words = "" // they came before the call: they are not the answer
+	}
 	p := &agentevents.ToolCalled{CallID: id, ToolID: tool, Arguments: args}
 	if strings.Contains(tool, ".") && strings.HasPrefix(c.p.Str("namespace"), mcp) {
 		p.Transport = agentevents.TransportMCP

@@ -339,6 +339,9 @@ func (e *exec) call(i *session.Object, state, tool string,
 	i.Skip("id", "status")
 	done = state == "completed"
 	if e.agent.OpenCall(id) == nil && (done || state == "started") {
+		if e.turn != nil {
+			e.turn.words = "" // they came before the call: they are not the answer
+		}
 		c := e.r.Call(e.agent, &agentevents.ToolCalled{CallID: id, ToolID: tool, Arguments: args, Transport: transport}, 0)
 		done = done && c != nil
 	}

@@ -156,6 +156,13 @@ func (t *Talk) Spoke(id, text string) string {
 	return t.send("", agentevents.ConversationMessage{MessageID: id, From: t.ID, To: to, Role: "agent"}, text)
 }
 
+// Concludes takes words with which a call ends the turn as the answer.
+func (t *Talk) Concludes(words string) {
+	if t.turn != nil {
+		t.turn.words = strings.Clone(words)
+	}
+}
+
 // Wrote records a text that did not become a message.
 func (t *Talk) Wrote(id, text string) {
 	if text != "" {
@@ -215,13 +222,10 @@ func (t *Talk) Step() {
 	t.after(false)
 }
 
-// after notes that there is more after the last text of the agent.
+// after notes that there is more after the last text of the agent, which is not its answer.
 func (t *Talk) after(cancelled bool) {
-	if t.turn == nil {
-		return
-	}
-	if t.turn.spoken, t.turn.cancelled = false, cancelled; !t.Ends {
-		t.turn.words = ""
+	if t.turn != nil {
+		t.turn.words, t.turn.spoken, t.turn.cancelled = "", false, cancelled
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 // call opens a tool call.
 func (c *reader) call(t *thread, kind string, b *session.Object) {
 	t.answer.blocks++
+	t.words = "" // they came before the call: they are not the answer
 	id, tool, input := b.Str("id"), b.Str("name"), b.Raw("input")
 	if id == "" || tool == "" {
 		c.r.Fault("/message/content", `a call needs "id" and "name"`)

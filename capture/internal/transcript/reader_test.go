@@ -200,6 +200,21 @@ func TestEnds(t *testing.T) {
 	}
 }
 
+// Words before a call are not the answer, and neither are those of an earlier turn.
+func TestWordsBeforeACall(t *testing.T) {
+	const thought = `{"type":"thinking","thinking":"all pass"}`
+	s := new(script).ask("one").answer("m1", text("first"), `"end_turn"`, 1, 1).ask("two")
+	s.answer("m2", thought, `"end_turn"`, 1, 1)
+	r := read(t, one(s))
+	require.Empty(t, r.Agents["claude"].Result)
+
+	s = new(script).ask("one").answer("m1", text("I run the tests:"), "null", 1, 1).answer("m1", call("c1", "Bash", `{}`), "null", 1, 1)
+	s.result("c1", "ok", good).answer("m2", thought, `"end_turn"`, 1, 1)
+	r = read(t, one(s))
+	require.Equal(t, agentevents.RunStatusCompleted, r.Status)
+	require.Empty(t, r.Agents["claude"].Result)
+}
+
 // Lines of an answer that was not whole when they were written have tokens that grow. The
 // last line counts, also when results of its calls or a request of the user stand between.
 func TestGrowingTokens(t *testing.T) {

@@ -20,7 +20,7 @@ func (c *reader) beginTurn(t *thread, prompt string) {
 	if t.woken != nil {
 		l = t.woken
 	}
-	t.pending, t.woken = "", nil
+	t.pending, t.woken, t.words = "", nil, ""
 	if !t.sub {
 		c.r.At(l, func() { c.r.Emit(t.agent, &agentevents.TurnStarted{Turn: agentevents.Some(t.turns)}, 0) })
 	}

@@ -215,6 +215,24 @@ func TestWordsBeforeACall(t *testing.T) {
 	require.Empty(t, r.Agents["claude"].Result)
 }
 
+// A stopped turn ends with the stop. A command of the user and a note of the next process are not of it.
+func TestStoppedTurn(t *testing.T) {
+	for _, later := range []string{
+		`"type":"system","subtype":"local_command","content":"<command-name>/model</command-name>"`,
+		`"type":"user","message":{"role":"user","content":"<command-name>/mcp</command-name>"}`,
+		`"type":"assistant","message":{"id":"x","model":"<synthetic>","role":"assistant","content":[{"type":"text","text":"No response requested."}]}`,
+	} {
+		s := new(script).ask("go").answer("m1", call("c1", "Bash", `{}`), `"tool_use"`, 1, 2).result("c1", rejected, bad)
+		s.line(`"type":"user","message":{"role":"user","content":[` + text("[Request interrupted by user for tool use]") + `]}`)
+		s.n += 30
+		s.line(later)
+		r := read(t, one(s))
+		require.Equal(t, agentevents.RunStatusCancelled, r.Status, later)
+		require.Len(t, r.Turns, 1)
+		require.Equal(t, 3*time.Second, r.Turns[0].EndedAt.Sub(r.Turns[0].StartedAt), later)
+	}
+}
+
 // Lines of an answer that was not whole when they were written have tokens that grow. The
 // last line counts, also when results of its calls or a request of the user stand between.
 func TestGrowingTokens(t *testing.T) {

@@ -144,8 +144,8 @@ func (c *reader) user(t *thread) {
 	case c.line.Flag("isCompactSummary"):
 		c.flushBoundary(t, text)
 	case IsInterruption(text):
+		c.note(t, content)
 		t.set(stopped, "cancelled", "interrupted by the user")
-		c.tell(t, content)
 	case c.isPrompt(text):
 		t.woken = nil
 		c.ask(t, content)
@@ -199,8 +199,16 @@ func (c *reader) request(t *thread, content string) {
 	c.send(t, actor, m, content)
 }
 
-// tell records a text that the program itself wrote.
+// tell records a text that the program itself wrote. One after a stop is not of the turn: commands of
+// the user may follow much later, and another process may go on.
 func (c *reader) tell(t *thread, content string) {
+	if t.state == stopped {
+		c.endTurn(t)
+	}
+	c.note(t, content)
+}
+
+func (c *reader) note(t *thread, content string) {
 	c.send(t, "orchestrator", agentevents.ConversationMessage{
 		MessageID: c.line.Str("uuid"), From: session.System, To: t.agent.ID, Role: "system",
 	}, content)
@@ -347,7 +355,7 @@ func (c *reader) notice(t *thread) {
 	if content == "" {
 		return
 	}
-	if local && t.state == answered {
+	if local && t.state >= answered { // a command of the user
 		c.endTurn(t)
 	}
 	c.tell(t, content)

@@ -14,8 +14,10 @@ type Spending struct {
 	Session *Session          // which was counted
 	Calls   int               // answered calls of the model; programs that do not print them have none
 	Usage   agentevents.Usage // of all its calls, and of compactions
-	Partial bool              // the tokens are the least that it used: its program was killed, or tokens of a sub-agent are not in the files
-	Err     error             // of the first line that could not be read, if there is one; the others count
+	// Partial means that the tokens are the least that it used: its program was killed, wrote them before
+	// its answers were whole, or keeps those of a sub-agent elsewhere.
+	Partial bool
+	Err     error // of the first line that could not be read, if there is one; the others count
 }
 
 // Spent counts the tokens of sessions, in the order of their paths. The events have the same sums.
@@ -36,7 +38,7 @@ func Spent(sessions []*Session) iter.Seq[Spending] {
 			}
 			out := Spending{Session: s}
 			if total, ok := adder.Total(s.source); ok {
-				out.Calls, out.Usage = total.Calls, total.Usage
+				out.Calls, out.Usage, out.Partial = total.Calls, total.Usage, total.Partial
 			} else {
 				out.fold()
 			}

@@ -92,6 +92,8 @@ type FileReader interface {
 type Total struct {
 	Calls int
 	Usage agentevents.Usage
+	// Partial means that more was used.
+	Partial bool
 }
 
 // A Counter counts the tokens of sessions from the lines of their files, one file after another,

@@ -19,6 +19,7 @@ type answer struct {
 	counted   agentevents.Usage
 	mine      bool // it counts here, and not in another file
 	open      bool // more lines may come
+	final     bool // a line has the reason of its end: the tokens of others were taken while it was written
 }
 
 // has reports whether a line with the id belongs to the answer. A request of the user may stand between.
@@ -42,6 +43,7 @@ func (c *reader) assistant(t *thread) {
 	} else if t.answer.open = true; used.Text != "" {
 		t.answer.stated = usageOf(used)
 	}
+	t.answer.final = t.answer.final || stop != ""
 	calls := stop == "tool_use"
 	content := c.message.Raw("content")
 	if strings.HasPrefix(content, `"`) {
@@ -128,20 +130,22 @@ func (c *reader) beginAnswer(t *thread, id, stop string, used *session.Object) {
 		ModelCallID: t.answer.id, ResponseID: t.answer.id,
 		RequestID: strings.Clone(c.line.Str("requestId")), Model: t.answer.model, OneEvent: true,
 	}
+	if used.Text != "" {
+		t.answer.stated = usageOf(used)
+	}
 	if stop != "" {
 		p.FinishReasons = []string{strings.Clone(stop)}
-	}
-	if used.Text != "" {
-		u := usageOf(used)
-		t.answer.counted, t.answer.stated = u, u
-		p.Usage = agentevents.Some(u)
-		c.ledger.count(u)
+		if used.Text != "" {
+			t.answer.counted = t.answer.stated
+			p.Usage = agentevents.Some(t.answer.stated)
+			c.ledger.count(t.answer.stated)
+		}
 	}
 	c.r.Emit(t.agent, p, 0)
 }
 
-// endAnswer counts the tokens that later lines of an answer tell more than the first ones. More
-// lines of it may stand after results of its own calls.
+// endAnswer counts the tokens of an answer that the call of the model does not state. Those of an answer
+// without the reason of its end are the least. More lines of it may stand after results of its own calls.
 func (c *reader) endAnswer(t *thread) {
 	a := &t.answer
 	if !a.open {
@@ -155,7 +159,7 @@ func (c *reader) endAnswer(t *thread) {
 	a.counted = plus(a.counted, more)
 	c.ledger.count(more)
 	c.at(t, func() {
-		c.r.Emit(t.agent, &agentevents.UsageObserved{Model: a.model, Usage: more, Source: "message.usage"}, 0)
+		c.r.Emit(t.agent, &agentevents.UsageObserved{Model: a.model, Usage: more, Source: "message.usage", Partial: !a.final}, 0)
 	})
 }
 

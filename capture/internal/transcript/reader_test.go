@@ -245,6 +245,13 @@ func TestGrowingTokens(t *testing.T) {
 	require.Equal(t, 2, count[*agentevents.ModelReturned](&r))
 	require.Equal(t, agentevents.RunStatusCompleted, r.Status)
 
+	require.True(t, r.Usage.Partial, "no line has the reason of the end of m1")
+
+	s = new(script).ask("go").answer("m1", text("a"), "null", 10, 1).answer("m1", text("b"), `"end_turn"`, 10, 30)
+	r = read(t, one(s))
+	require.EqualValues(t, 30, r.Usage.Usage.OutputTokens)
+	require.False(t, r.Usage.Partial)
+
 	s = new(script).ask("go").answer("m1", text("a"), "null", 10, 1).ask("and more").answer("m1", text("b"), "null", 10, 30)
 	r = read(t, one(s))
 	require.EqualValues(t, 30, r.Usage.Usage.OutputTokens)

@@ -25,6 +25,7 @@ type counter struct {
 	compact bool   // there was a compaction
 	latest  string // id of the latest answer of the file
 	used    string // JSON of its tokens
+	least   bool   // more than its tokens was used: no line has the reason of its end
 	seen    map[string]agentevents.Usage
 	scan    jsonwire.Scanner
 }
@@ -39,16 +40,28 @@ func (c *counter) Begin() {
 
 // File begins a file.
 func (c *counter) File(facts *session.Facts) {
+	c.close()
 	c.files++
 	c.thread, c.sub, c.own, c.latest = facts.Thread, facts.Thread != facts.Session, false, ""
 }
 
-func (c *counter) Total() (session.Total, bool) { return c.total, !c.compact || c.files == 1 }
+// Total returns the tokens of the session.
+func (c *counter) Total() (session.Total, bool) {
+	c.close()
+	return c.total, !c.compact || c.files == 1
+}
+
+// close ends the latest answer of a file.
+func (c *counter) close() {
+	c.total.Partial = c.total.Partial || c.least && tokens(c.seen[c.latest]) > 0
+	c.least = false
+}
 
 // A billed line is as much of a line as decides which tokens it has.
 type billed struct {
 	session, by     string // JSON
 	id, model, used string // JSON, of the message
+	ended           bool   // it has the reason of its end
 	forked, side    bool
 }
 
@@ -111,6 +124,7 @@ func lead(line []byte) (name, value []byte) {
 // state notes totals of the program. They are read where there was a compaction before them, or is
 // one after them.
 func (c *counter) state(line []byte) {
+	c.close()
 	if !c.ledger.compacted {
 		c.stated = append(c.stated[:0], line...)
 		c.ledger.counted, c.ledger.foreign = agentevents.Usage{}, false
@@ -210,6 +224,8 @@ func (b *billed) read(s *jsonwire.Scanner) bool {
 			b.model = raw
 		case "usage":
 			b.used = raw
+		case "stop_reason":
+			b.ended = raw != "null" && raw != `""`
 		}
 	}
 }
@@ -223,6 +239,7 @@ func (c *counter) answer(b *billed) bool {
 	case id == "":
 		return false
 	case id == c.latest && b.used == c.used:
+		c.least = c.least && !b.ended
 		return true
 	}
 	u := agentevents.Usage{}
@@ -234,6 +251,15 @@ func (c *counter) answer(b *billed) bool {
 	more := minus(u, before)
 	if known && (tokens(u) < tokens(before) || tokens(minus(before, u)) > 0 || c.latest != id && tokens(more) > 0) {
 		return false
+	}
+	switch {
+	case !known:
+		c.close()
+		c.least = !b.ended
+	case id != c.latest:
+		c.close()
+	default:
+		c.least = c.least && !b.ended
 	}
 	if !known {
 		c.total.Calls++

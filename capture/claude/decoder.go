@@ -273,6 +273,9 @@ func (d *Decoder) time(l *line) (time.Time, bool) {
 			at = end
 		}
 	}
+	if d.o.Saved && at.Before(d.stamp) { // a prompt that waited has the time at which the user sent it
+		at = d.stamp
+	}
 	d.stamp = at
 	return at, stamped
 }
@@ -282,6 +285,14 @@ func timestamp(l *object) (time.Time, bool) {
 	at, err := time.Parse(time.RFC3339, l.str("timestamp"))
 	at = at.UTC()
 	return at.Truncate(time.Millisecond), err == nil && at.Year() >= 0 && at.Year() <= 9999
+}
+
+// sent returns the time that a line states, or else its time.
+func (l *line) sent() time.Time {
+	if at, ok := timestamp(&l.object); ok {
+		return at
+	}
+	return l.at
 }
 
 // accept decides whether a line begins a turn, waits for one, or is processed now.
@@ -522,7 +533,7 @@ func (d *Decoder) process(l *line) {
 	saved := d.cur
 	d.cur = l
 	if !d.idle && (l.kind == "assistant" || l.kind == "user" || l.kind == "stream_event") && d.agentKey(l) == "" {
-		d.goesOn(l.kind != "user")
+		d.goesOn(l.kind != "user" || d.untold != nil && d.asks(l))
 	}
 	switch {
 	case d.repeated(l):

@@ -1094,6 +1094,45 @@ func TestTimes(t *testing.T) {
 	require.EqualError(t, err, "gone")
 }
 
+// A prompt that waited has the time at which the user sent it, which is that of its message. The stream does
+// not go back. The turn before a prompt ends before it.
+func TestPromptThatWaited(t *testing.T) {
+	at := func(line, stamp string) string {
+		return strings.Replace(line, `"type"`, `"timestamp":"`+stamp+`","type"`, 1)
+	}
+	said := func(text string) string {
+		return `{"type":"user","session_id":"s1","message":{"role":"user","content":"` + text + `"}}`
+	}
+	lines := []string{
+		initLine("s1"), at(hello, "2026-01-01T10:00:00Z"), block("m1", callBlock("c1", "Bash", `{}`)), at(resultLine("c1", `"x"`), "2026-01-01T10:00:09Z"),
+		at(said("Second"), "2026-01-01T10:00:02Z"), block("m2", callBlock("c2", "Bash", `{}`)), success,
+		at(said("Third"), "2026-01-01T10:00:20Z"), block("m3", callBlock("c3", "Bash", `{}`)), success,
+	}
+	var events []agentevents.Event
+	ten := time.Date(2026, 1, 1, 10, 0, 0, 0, time.UTC)
+	d := NewDecoder(Options{Saved: true, Time: func() time.Time { return ten }})
+	for _, l := range lines {
+		var err error
+		events, err = d.Decode(events, []byte(l))
+		require.NoError(t, err)
+	}
+	var order []string
+	for i, ev := range events {
+		if i > 0 {
+			require.False(t, ev.Time.Before(events[i-1].Time), "%d %s", i, ev.Kind())
+		}
+		switch p := ev.Payload.(type) {
+		case *agentevents.TurnEnded:
+			order = append(order, "end")
+		case *agentevents.MessageCreated:
+			if order = append(order, string(p.Message.Content)); p.Message.Content == `"Second"` {
+				require.Equal(t, ten.Add(2*time.Second).UnixMilli(), p.Message.TS)
+			}
+		}
+	}
+	require.Contains(t, strings.Join(order, " "), `"Second" end "Third"`)
+}
+
 // In a saved stream with some timestamps nothing has the time at which it was saved.
 func TestSavedTimes(t *testing.T) {
 	at := func(line, stamp string) string {

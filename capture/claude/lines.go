@@ -134,7 +134,7 @@ func (d *Decoder) text(a *agent, id, text string) {
 }
 
 func (d *Decoder) message(a *agent, m agentevents.ConversationMessage, actor string) {
-	m.TS = d.cur.at.UnixMilli()
+	m.TS = d.cur.sent().UnixMilli()
 	if m.MessageID == "" {
 		m.MessageID = d.eventID(d.cur.no, d.cur.pos)
 	}

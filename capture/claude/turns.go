@@ -219,7 +219,8 @@ func (d *Decoder) tell() {
 	}
 }
 
-// goesOn notes a line of the main agent inside a turn. acts means that a model wrote it.
+// goesOn notes a line of the main agent inside a turn. acts means that a model wrote it, or that the user
+// asks.
 func (d *Decoder) goesOn(acts bool) {
 	d.fresh = true
 	if acts {

@@ -514,6 +514,9 @@ func Cause(s *agentevents.RunSnapshot) string {
 	for _, code := range codes {
 		for _, r := range reasons {
 			if slices.Contains(r.codes, code) {
+				if r.word == interrupted && s.Status == agentevents.RunStatusCancelled {
+					return "" // the status tells it
+				}
 				return r.word
 			}
 		}
@@ -524,6 +527,9 @@ func Cause(s *agentevents.RunSnapshot) string {
 	return ""
 }
 
+// interrupted is the code of work without an end: its program was killed, or is still at work.
+const interrupted = "interrupted"
+
 // reasons are the words for codes of errors.
 var reasons = []struct {
 	word  string
@@ -533,7 +539,8 @@ var reasons = []struct {
 	{"budget", []string{"error_max_budget_usd", "budget_exceeded"}},
 	{"rate limit", []string{"rate_limit", "rate_limit_error", "rate_limited"}},
 	{"timeout", []string{"deadline_exceeded", "timeout"}},
-	{"killed", []string{"interrupted", "killed"}},
+	{interrupted, []string{interrupted}},
+	{"killed", []string{"killed"}},
 	{"user", []string{"error_user", "user", "user_cancelled", "aborted_by_user"}},
 	{"network", []string{"network_error"}},
 }

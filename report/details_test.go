@@ -92,3 +92,10 @@ func TestTextBeforeACall(t *testing.T) {
 		require.Equal(t, c.want, got, name)
 	}
 }
+
+// A run that the user stopped is cancelled. One without an end may be at work: it is not called killed.
+func TestCauseOfInterruption(t *testing.T) {
+	err := ae.Some(ae.ErrorInfo{Code: "interrupted", Message: "no end"})
+	require.Equal(t, "interrupted", Cause(&ae.RunSnapshot{Status: ae.RunStatusFailed, Error: err}))
+	require.Empty(t, Cause(&ae.RunSnapshot{Status: ae.RunStatusCancelled, Error: err}))
+}

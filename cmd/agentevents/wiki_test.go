@@ -142,7 +142,7 @@ func TestSlices(t *testing.T) {
 		`A x root agent.message.created {"text":"hi"}`,
 	)
 	for flags, want := range map[string]int{
-		"": 7, "--phase a": 5, "--phase b": 1, "--workflow w": 5, "--workflow w --phase a": 4, "--agent A": 3, "--agent A --phase a": 2, "--phase c": 0, "--run r --workflow v": 1,
+		"": 7, "--phase a": 5, "--phase b": 1, "--workflow w": 5, "--workflow w --phase a": 4, "--agent A": 3, "--agent A --phase a": 2, "--run r --workflow v": 1,
 	} {
 		got := exec(log, append(append([]string{"cat"}, strings.Fields(flags)...), "-")...)
 		require.Equal(t, exitOK, got.code)

@@ -56,6 +56,8 @@ type agentDetails struct {
 	began    time.Time         // of the attempt that is at work; zero between attempts
 	worked   time.Duration     // in all attempts that ended
 	attempts int               // that ended
+	turn     uint64            // sequence of the start of the turn that goes on; 0 without one
+	asked    map[uint64]string // first messages of users in turns, by the sequences of their starts
 	said     uint64            // sequence of the last text
 	acted    uint64            // sequence of the last call
 	silent   map[uint64]bool   // ends of turns, and starts of attempts, whose last text stands before a call
@@ -83,8 +85,12 @@ func (d *Details) Add(ev *agentevents.Event) {
 		d.agent(ev).said = ev.Sequence
 	case *agentevents.TextCompleted:
 		d.agent(ev).said = ev.Sequence
+	case *agentevents.TurnStarted:
+		d.agent(ev).turn = ev.Sequence
 	case *agentevents.TurnEnded:
-		d.agent(ev).hush(ev.Sequence)
+		a := d.agent(ev)
+		a.hush(ev.Sequence)
+		a.turn = 0
 	case *agentevents.ModelReturned:
 		if p.Error.OK {
 			d.agent(ev).failure = short(errorText(p.Error.V), maxWhy)
@@ -107,6 +113,9 @@ func (d *Details) Add(ev *agentevents.Event) {
 		d.edge(ev)
 	case *agentevents.MessageCreated:
 		d.message(ev, &p.Message)
+		if p.Message.From == "user" {
+			d.agent(ev).ask(messageItem(&p.Message).Text)
+		}
 	case *agentevents.Unknown:
 		if !isTwin(ev) {
 			d.unknown(ev, p)
@@ -175,6 +184,17 @@ func (d *Details) message(ev *agentevents.Event, m *agentevents.ConversationMess
 	sent := *ev
 	sent.AgentID = cmp.Or(m.From, ev.AgentID)
 	d.note(&sent, messageItem(m))
+}
+
+// ask notes a message of a user. The first one of a turn is its prompt.
+func (a *agentDetails) ask(text string) {
+	if _, asked := a.asked[a.turn]; a.turn == 0 || asked {
+		return
+	}
+	if a.asked == nil {
+		a.asked = map[uint64]string{}
+	}
+	a.asked[a.turn] = text
 }
 
 // note adds a line about an event to its agent's notes.

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"strconv"
 	"strings"
 	"testing"
 
@@ -30,7 +31,7 @@ func TestAnswer(t *testing.T) {
 		mark Mark
 	}{
 		"": {"rejected", Bad}, "denied": {"rejected (denied)", Bad}, "refine": {"refine", None},
-		"timeout": {"timeout", Warn}, "expired": {"expired", Warn},
+		"timeout": {"timeout", Warn}, "expired": {"expired", Warn}, "interrupted": {"interrupted", Warn},
 	} {
 		word, mark := Answer(false, own)
 		require.Equal(t, want.word, word)
@@ -98,4 +99,35 @@ func TestCauseOfInterruption(t *testing.T) {
 	err := ae.Some(ae.ErrorInfo{Code: "interrupted", Message: "no end"})
 	require.Equal(t, "interrupted", Cause(&ae.RunSnapshot{Status: ae.RunStatusFailed, Error: err}))
 	require.Empty(t, Cause(&ae.RunSnapshot{Status: ae.RunStatusCancelled, Error: err}))
+}
+
+// Each turn has its prompt: the first message of a user in it.
+func TestPromptsOfTurns(t *testing.T) {
+	var d Details
+	f := ae.NewFold(ae.FoldOptions{})
+	n := 0
+	add := func(p ae.Payload) {
+		ev := ae.Event{RunID: "r", ID: strconv.Itoa(n), Sequence: uint64(n), AgentID: "a", Payload: p}
+		n++
+		d.Add(&ev)
+		f.Apply(ev)
+	}
+	user := func(text string) {
+		add(&ae.MessageCreated{Message: ae.ConversationMessage{MessageID: strconv.Itoa(n), From: "user", To: "a", Content: ae.JSON(strconv.Quote(text)), TS: 1}})
+	}
+	add(&ae.AgentStarted{Prompt: `"one"`})
+	for i, prompts := range [][]string{{"one"}, {"two", "and more"}, {"one"}} {
+		add(&ae.TurnStarted{Turn: ae.Some(i + 1)})
+		for _, prompt := range prompts {
+			user(prompt)
+		}
+		add(&ae.TurnEnded{Turn: ae.Some(i + 1)})
+	}
+	var asked []string
+	for _, i := range Of(f.Snapshot(), &d) {
+		if i.Topic == Asked && i.Turn != "" {
+			asked = append(asked, i.Text)
+		}
+	}
+	require.Equal(t, []string{"one", "two", "one"}, asked)
 }

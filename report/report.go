@@ -400,7 +400,7 @@ func (c *collector) turns() {
 		if c.taken.Text(t.AgentID, cmp.Or(t.Text, t.Said)) {
 			of.Mark, of.Status = Warn, view.TakenBack
 		}
-		if of.Text = short(t.Asked, maxPrompt); of.Text != "" {
+		if of.Text = cmp.Or(short(t.Asked, maxPrompt), c.d.of(t.AgentID).asked[t.Sequence]); of.Text != "" {
 			of.Topic, of.Subject = Asked, "prompt"
 			c.add(of)
 		}

@@ -402,7 +402,7 @@ func (p *Plan) reject(ctx context.Context, run *agentevents.Run, r *Receipt) err
 			continue
 		}
 		if err := run.Agent(q.of.AgentID).Emit(ctx,
-			&agentevents.ApprovalRejected{ApprovalID: q.of.ApprovalID, Feedback: codeInterrupted}); err != nil {
+			&agentevents.ApprovalRejected{ApprovalID: q.of.ApprovalID, Feedback: codeInterrupted, Answer: codeInterrupted}); err != nil {
 			return fmt.Errorf("resume: closing approval %q: %w", q.of.ApprovalID, err)
 		}
 		r.Rejected = append(r.Rejected, q.of.ApprovalID)

@@ -546,9 +546,13 @@ func (b *builder) heard() map[int]bool {
 		topic       report.Topic
 		agent, text string
 	}
+	asked := map[uint64]bool{} // turns whose lines have the request
+	for i := range b.s.Turns {
+		asked[b.s.Turns[i].Sequence] = b.s.Turns[i].Asked != ""
+	}
 	told := map[said]int{} // times
 	for i := range b.items {
-		if it := &b.items[i]; it.Turn == "" || it.Topic != report.Said {
+		if it := &b.items[i]; it.Turn == "" || it.Topic != report.Said && (it.Topic != report.Asked || asked[it.Sequence]) {
 			told[said{it.Topic, it.AgentID, start(it.Text)}]++
 		}
 	}

@@ -137,9 +137,17 @@ func (f fieldWriter) topics(items []report.Item, agents []agentRow, turns int) {
 	if len(tops) == 1 && turns > 1 { // one turn after the other
 		topics = [][]report.Topic{{report.Asked, report.Answered, report.Said}}
 	}
+	type request struct{ agent, text string }
+	asked := map[request]bool{} // in turns
+	for _, i := range items {
+		if i.Topic == report.Asked && i.Turn != "" {
+			asked[request{i.AgentID, i.Text}] = true
+		}
+	}
 	for _, topic := range topics {
 		for _, i := range items {
-			if slices.Contains(topic, i.Topic) && top[i.AgentID] {
+			again := i.Topic == report.Asked && i.Turn == "" && asked[request{i.AgentID, i.Text}]
+			if slices.Contains(topic, i.Topic) && top[i.AgentID] && !again {
 				if len(tops) > 1 && i.Agent != "" {
 					i.Text = i.Agent + ": " + i.Text
 				}

@@ -99,7 +99,7 @@ var layers = []layer{
 		"tests of programs need the vocabulary, the JSON text of events and how runs differ; what is more would be a dependency of every test"},
 	{"findings", []string{".", "internal/canonjson", "internal/endword", "internal/jsonwire", "internal/option", "internal/view"},
 		"the patterns of a run come from its events, as a fold of their own"},
-	{"hooks", []string{".", "findings", "internal/jsonwire", "internal/option"},
+	{"hooks", []string{".", "findings", "internal/endword", "internal/jsonwire", "internal/option"},
 		"what a host would write itself needs only what a host has"},
 	{"live", []string{".", "internal/jsonwire", "internal/reuse"},
 		"a sink that is read over HTTP needs only the root and the standard library"},

@@ -111,9 +111,9 @@ func plain(word string) string { return separators.Replace(strings.ToLower(strin
 // Grants reports whether a word answers a request with yes.
 func Grants(word string) bool { return grants[plain(word)] }
 
-// Lapsed reports whether a word for the answer to an approval, such as timeout or expired, means that
-// nobody has answered.
-func Lapsed(word string) bool { return Of(word) == Failed }
+// Lapsed reports whether a word for the answer to an approval, such as timeout, expired or interrupted,
+// means that nobody has answered.
+func Lapsed(word string) bool { return Of(word) == Failed || plain(word) == "interrupted" }
 
 // An End is the end of an agent, a turn or a step as a log has it.
 type End struct {

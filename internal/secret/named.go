@@ -675,7 +675,7 @@ func bare(s *Scanner, of strength, name, text string, i, from, start int, final 
 	}
 	spaced := start > i+1 || i > 0 && (text[i-1] == ' ' || text[i-1] == '\t')
 	switch {
-	case n < 4 || placeholder(value) || of.saysNothing(value, false) || value[0] == '$' || value[0] == '*', of.number() && digits(value), of == weak && ident(value):
+	case n < 4 || placeholder(value) || of.saysNothing(value, false) || value[0] == '$' || value[0] == '*', of.number() && amount(value), of == weak && ident(value):
 		return r, no
 	case strings.EqualFold(value, name) || isOne(value, words) || s.isName(strings.TrimRight(value, ".:!?"), name, text[i], next, spaced):
 		return r, no

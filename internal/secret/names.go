@@ -464,5 +464,13 @@ func scheme(word string) bool {
 	return false
 }
 
+// amount reports whether a text is a number, perhaps with a unit, such as 3.2k.
+func amount(text string) bool {
+	if n := len(text) - 1; n > 0 && strings.IndexByte("kKmMgGbB%", text[n]) >= 0 {
+		text = text[:n]
+	}
+	return digits(text)
+}
+
 // digits reports whether a text is a number, or several.
 func digits(text string) bool { return strings.Trim(text, "0123456789.,_ ") == "" }

@@ -149,3 +149,11 @@ func TestWords(t *testing.T) {
 		require.Equal(t, names.strength(name) != none, names.tells(name), "%q", name)
 	}
 }
+
+// An amount with a unit after the name of a number is no secret.
+func TestAmountsWithUnits(t *testing.T) {
+	for _, text := range []string{"**Tokens:** 3.2k / 1m (0%)", "Input tokens: 128.5K", "Tokens: 100.5%"} {
+		require.Equal(t, text, scanner().Mask(text))
+	}
+	require.NotContains(t, scanner().Mask("**Token:** 8f3k9Qz1Lm0Rk"), "8f3k9Qz1Lm0Rk")
+}

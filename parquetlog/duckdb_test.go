@@ -101,9 +101,9 @@ func TestDuckDB(t *testing.T) {
 	maps.Copy(all, captures(t))
 	all["generated"] = generated(t, effort.Of(3000, 20_000, 300_000))
 	all["spans"] = spans
-	names := slices.Sorted(maps.Keys(all))
+	drawn := names(all)
 	var folders []string
-	for _, name := range names {
+	for _, name := range drawn {
 		lines := all[name]
 		once, twice := t.TempDir(), t.TempDir()
 		_, err := write(t, once, lines)
@@ -115,7 +115,7 @@ func TestDuckDB(t *testing.T) {
 		folders = append(folders, once, twice)
 	}
 	for i, answer := range duckdb(t, folders) {
-		name := names[i/2]
+		name := drawn[i/2]
 		require.Zero(t, answer.WrongDays, name)
 		equal(t, name, all[name], answer.Tables)
 	}

@@ -42,8 +42,13 @@ func (o Options) name() string { return cmp.Or(o.Name, "agentevents") }
 
 func (o Options) claims() string { return o.name() + "-claims" }
 
+// maxConsumers is how many calls of Load and Watch may go on at the same time. Without it nats-server
+// 2.15 has a limit of 1,000 for a stream, also where stream and account state none.
+const maxConsumers = 100_000
+
 // Create makes the stream and the buckets of a store, or changes those that exist to the options. It
-// may be called again. The server needs JetStream and version 2.12 or later.
+// may be called again. The server needs JetStream and version 2.12 or later. Up to 100,000 calls of
+// Load and Watch may go on at the same time in a stream that Create has made.
 func Create(ctx context.Context, js jetstream.JetStream, o Options) error {
 	if js == nil {
 		return errors.New("natsstore: no JetStream")
@@ -52,11 +57,19 @@ func Create(ctx context.Context, js jetstream.JetStream, o Options) error {
 		return err
 	}
 	limit := cmp.Or(o.MaxBytes, -1)
-	stream, err := js.CreateOrUpdateStream(ctx, jetstream.StreamConfig{
+	config := jetstream.StreamConfig{
 		Name: o.name(), Subjects: []string{o.name() + ".*"}, Description: "Events of agent runs, a subject for each run",
 		Storage: jetstream.FileStorage, Replicas: max(1, o.Replicas), MaxBytes: limit, Discard: jetstream.DiscardNew,
+		MaxConsumers: maxConsumers,
 		AllowAtomicPublish: true,
-	})
+	}
+	stream, err := js.CreateOrUpdateStream(ctx, config)
+	if err != nil {
+		if old, gone := js.Stream(ctx, o.name()); gone == nil { // perhaps a server that does not change the number
+			config.MaxConsumers = old.CachedInfo().Config.MaxConsumers
+			stream, err = js.CreateOrUpdateStream(ctx, config)
+		}
+	}
 	if err != nil {
 		return fmt.Errorf("natsstore: creating stream %q: %w", o.name(), err)
 	}
@@ -507,10 +520,12 @@ func (s *Store) read(ctx context.Context, runID string, from uint64,
 	}
 	consumer, err := s.stream.OrderedConsumer(ctx, jetstream.OrderedConsumerConfig{
 		FilterSubjects: []string{s.subject(runID)}, DeliverPolicy: jetstream.DeliverByStartSequencePolicy, OptStartSeq: start,
+		InactiveThreshold: time.Minute,
 	})
 	if err != nil {
 		return err
 	}
+	defer s.drop(ctx, consumer)
 	messages, err := consumer.Messages()
 	if err != nil {
 		return err
@@ -532,6 +547,18 @@ func (s *Store) read(ctx context.Context, runID string, from uint64,
 			return nil
 		}
 	}
+}
+
+// drop removes a consumer from the server, which would keep it for a minute, and has a limit for them.
+// If the server is away, it forgets the consumer by itself.
+func (s *Store) drop(ctx context.Context, c jetstream.Consumer) {
+	info := c.CachedInfo()
+	if info == nil || !s.js.Conn().IsConnected() {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+	defer cancel()
+	_ = s.stream.DeleteConsumer(ctx, info.Name)
 }
 
 // entries yields the events of a message from a sequence on. It reports whether the loop goes on.

@@ -99,6 +99,40 @@ func TestLargeAppendsAreAtomic(t *testing.T) {
 	require.ErrorContains(t, err, "max_payload")
 }
 
+// A Load that has ended, and a Watch, leave no consumer in the server, which has a limit for them, and
+// the limit of the stream is above the server's default of 1,000.
+func TestReadersLeaveNoConsumers(t *testing.T) {
+	js := connect(t, cluster(t, 1, "")...)
+	_, err := js.CreateStream(t.Context(), jetstream.StreamConfig{Name: "old", Subjects: []string{"old.*"}})
+	require.NoError(t, err)
+	require.NoError(t, natsstore.Create(t.Context(), js, natsstore.Options{Name: "old"}), "a stream of before")
+	s, err := natsstore.Open(t.Context(), js, natsstore.Options{Name: "old"})
+	require.NoError(t, err)
+	require.NoError(t, s.Append(t.Context(), "r", 0, event(t, "r", 0, 5), event(t, "r", 1, 5)))
+	stream, err := js.Stream(t.Context(), "old")
+	require.NoError(t, err)
+	require.Equal(t, 100_000, stream.CachedInfo().Config.MaxConsumers)
+	consumers := func() int {
+		info, err := stream.Info(t.Context())
+		require.NoError(t, err)
+		return info.State.Consumers
+	}
+	for range 10 {
+		require.Len(t, sequences(t, s, "r", 0), 2)
+	}
+	for range s.Load(t.Context(), "r", 0) {
+		break
+	}
+	require.Zero(t, consumers())
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	for range s.Watch(ctx, "r", 1) {
+		require.Equal(t, 1, consumers())
+		stop()
+	}
+	require.Zero(t, consumers())
+}
+
 // Load and Watch find the place of an event among the messages of other runs.
 func TestPlacesAmongManyRuns(t *testing.T) {
 	js := connect(t, cluster(t, 1, "")...)

@@ -257,3 +257,25 @@ func checkEnds(t *testing.T, s *Session, line int) {
 		require.NotEmpty(t, a.Outcome, "%s line %d: %s", s.Files()[0], line, id)
 	}
 }
+
+// Claude Code states the cost of a session by the model. It belongs to the agent of a session, and to the run
+// where there are sub-agents: no agent has the cost of others.
+func TestCostsOfModels(t *testing.T) {
+	for name, alone := range map[string]bool{"text": true, "fallback": true, "compact": true, "agents": false, "agents-fg": false} {
+		all, _ := snapshots(t, "testdata/claude/"+name)
+		for _, s := range all {
+			models, agents := 0.0, 0.0
+			for model, u := range s.Usage.Models {
+				require.True(t, u.CostUSD.OK, "%s: %s", name, model)
+				models += u.CostUSD.V
+			}
+			for _, a := range s.Agents {
+				_, cost := a.Usage.Total()
+				agents += cost.V
+			}
+			require.Positive(t, s.Usage.CostUSD.V)
+			require.InDelta(t, s.Usage.CostUSD.V, models, 1e-9, name)
+			require.InDelta(t, map[bool]float64{true: s.Usage.CostUSD.V}[alone], agents, 1e-9, name)
+		}
+	}
+}

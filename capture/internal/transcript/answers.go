@@ -138,7 +138,7 @@ func (c *reader) beginAnswer(t *thread, id, stop string, used *session.Object) {
 		if used.Text != "" {
 			t.answer.counted = t.answer.stated
 			p.Usage = agentevents.Some(t.answer.stated)
-			c.ledger.count(t.answer.stated)
+			c.ledger.count(t.answer.model, t.answer.stated)
 		}
 	}
 	c.r.Emit(t.agent, p, 0)
@@ -157,7 +157,7 @@ func (c *reader) endAnswer(t *thread) {
 		return
 	}
 	a.counted = plus(a.counted, more)
-	c.ledger.count(more)
+	c.ledger.count(a.model, more)
 	c.at(t, func() {
 		c.r.Emit(t.agent, &agentevents.UsageObserved{Model: a.model, Usage: more, Source: "message.usage", Partial: !a.final}, 0)
 	})

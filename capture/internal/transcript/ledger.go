@@ -2,6 +2,7 @@ package transcript
 
 import (
 	"maps"
+	"math"
 	"slices"
 	"strings"
 
@@ -14,15 +15,17 @@ import (
 // sums over the session with all its processes, and over the session that it was forked from.
 type ledger struct {
 	once      session.Once
-	counted   agentevents.Usage // since the latest totals
-	stated    totals            // the latest
-	known     bool              // there were totals
-	foreign   bool              // the next totals have the spending of another session
-	compacted bool              // since the latest totals
-	cost      float64           // of this session, as far as totals tell it
-	open      bool              // some of the cost is not known
-	guessed   bool              // a price is made up
-	differs   agentevents.Usage // more stated than counted
+	counted   agentevents.Usage  // since the latest totals
+	stated    totals             // the latest
+	known     bool               // there were totals
+	foreign   bool               // the next totals have the spending of another session
+	compacted bool               // since the latest totals
+	cost      float64            // of this session, as far as totals tell it
+	costs     map[string]float64 // of it, by the model
+	answered  map[string]bool    // models that have
+	open      bool               // some of the cost is not known
+	guessed   bool               // a price is made up
+	differs   agentevents.Usage  // more stated than counted
 }
 
 // totals are the figures of a line of type cost-state.
@@ -30,9 +33,18 @@ type totals struct {
 	models map[string]agentevents.Usage
 	sum    agentevents.Usage
 	cost   float64
+	costs  map[string]float64 // by the model, where they are stated
 }
 
-func (g *ledger) count(u agentevents.Usage) { g.counted = plus(g.counted, u) }
+func (g *ledger) count(model string, u agentevents.Usage) {
+	g.counted = plus(g.counted, u)
+	if !g.answered[model] {
+		if g.answered == nil {
+			g.answered = map[string]bool{}
+		}
+		g.answered[model] = true
+	}
+}
 
 // plus adds tokens.
 func plus(u, v agentevents.Usage) agentevents.Usage {
@@ -69,7 +81,7 @@ func number(raw string) float64 {
 // readTotals reads a line of type cost-state.
 func readTotals(line *session.Object) (now totals, guessed bool) {
 	now.cost, guessed = number(line.Raw("totalCostUSD")), line.Flag("hasUnknownModelCost")
-	now.models = map[string]agentevents.Usage{}
+	now.models, now.costs = map[string]agentevents.Usage{}, map[string]float64{}
 	for model, raw := range jsonwire.Members(line.Raw("modelUsage")) {
 		o := session.ParseObject(raw)
 		u := agentevents.Usage{
@@ -77,7 +89,8 @@ func readTotals(line *session.Object) (now totals, guessed bool) {
 			CacheReadInputTokens: o.Count("cacheReadInputTokens"), CacheCreationInputTokens: o.Count("cacheCreationInputTokens"),
 		}
 		guessed = guessed || o.Str("costBasis") == "unknown"
-		now.models[strings.Clone(model)] = u
+		model = strings.Clone(model)
+		now.models[model], now.costs[model] = u, number(o.Raw("costUSD"))
 		now.sum = plus(now.sum, u)
 	}
 	line.SkipAll()
@@ -113,6 +126,14 @@ func (g *ledger) compaction(now totals, guessed bool) (used agentevents.Usage) {
 		g.open = true // a process was killed before it wrote its totals
 	}
 	g.cost += max(0, now.cost-before.cost)
+	for model, cost := range now.costs {
+		if more := cost - before.costs[model]; more > 0 {
+			if g.costs == nil {
+				g.costs = map[string]float64{}
+			}
+			g.costs[model] += more
+		}
+	}
 	switch {
 	case tokens(rest) == 0:
 	case compacted:
@@ -159,10 +180,39 @@ func (g *ledger) close(c *reader, t *thread, end *agentevents.AgentEnded) {
 			"the program's own totals are not those of this session alone: "+
 				"only the tokens of its messages count, and its cost is unknown")
 	default:
-		end.TotalCostUSD = agentevents.Some(g.cost)
+		g.bill(c, t, end)
 		if tokens(g.differs) > 0 {
 			warn("session_totals", "the program's own totals have "+
 				string(jsonwire.AppendInt(nil, tokens(g.differs)))+" tokens more than its messages, which count")
 		}
 	}
+}
+
+// bill states the cost: by the models, where that adds up, and without one for models that have not answered,
+// as the program may know another name. It belongs to the main agent, or to the run if there are
+// others: the program does not tell the cost of each.
+func (g *ledger) bill(c *reader, t *thread, end *agentevents.AgentEnded) {
+	costs, all := map[string]float64{}, 0.0
+	for _, model := range slices.Sorted(maps.Keys(g.costs)) {
+		cost, name := g.costs[model], model
+		if !g.answered[model] {
+			name = ""
+		}
+		all, costs[name] = all+cost, costs[name]+cost
+	}
+	if len(costs) == 0 || math.Abs(all-g.cost) > 1e-9*g.cost {
+		costs = map[string]float64{"": g.cost}
+	}
+	agent := t.agent
+	if len(c.order) > 1 {
+		agent = nil
+	} else if _, without := costs[""]; without { // which would count for the agent's model
+		end.TotalCostUSD = agentevents.Some(g.cost)
+		return
+	}
+	c.at(t, func() {
+		for _, model := range slices.Sorted(maps.Keys(costs)) {
+			c.r.Emit(agent, &agentevents.UsageObserved{Model: model, CostUSD: agentevents.Some(costs[model]), Source: "cost-state"}, 0)
+		}
+	})
 }

@@ -267,6 +267,6 @@ func (c *counter) answer(b *billed) bool {
 	}
 	c.latest, c.used, c.seen[id] = id, b.used, u
 	c.total.Usage = plus(c.total.Usage, more)
-	c.ledger.count(more)
+	c.ledger.count("", more)
 	return true
 }

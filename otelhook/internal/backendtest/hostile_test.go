@@ -73,7 +73,7 @@ invoke_workflow n  5s
 invoke_workflow n  4s
 └─ invoke_agent a  3s
    ├─ execute_tool t1  0s
-   └─ execute_tool t1  0s  error: agentevents.incomplete
+   └─ execute_tool t1  0s
 `},
 		{"a start twice", "0 run begins, 0 a begins, 1 a calls 1, 2 a calls 1, 3 a returns 1, 4 a begins, 5 a ends, 6 run begins, 7 run ends", `
 invoke_workflow n  7s

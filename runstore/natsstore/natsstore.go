@@ -60,7 +60,7 @@ func Create(ctx context.Context, js jetstream.JetStream, o Options) error {
 	config := jetstream.StreamConfig{
 		Name: o.name(), Subjects: []string{o.name() + ".*"}, Description: "Events of agent runs, a subject for each run",
 		Storage: jetstream.FileStorage, Replicas: max(1, o.Replicas), MaxBytes: limit, Discard: jetstream.DiscardNew,
-		MaxConsumers: maxConsumers,
+		MaxConsumers:       maxConsumers,
 		AllowAtomicPublish: true,
 	}
 	stream, err := js.CreateOrUpdateStream(ctx, config)

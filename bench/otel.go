@@ -216,7 +216,7 @@ func handRecorder(p trace.TracerProvider) runRecorder {
 			_, tool := start(ctx, trace.SpanKindInternal, "execute_tool Read", "execute_tool", "coder",
 				attribute.String("gen_ai.tool.name", "Read"), attribute.String("gen_ai.tool.call.id", "c"))
 			transition("tool_call", "tool_result")
-			end(tool)
+			end(tool, attribute.String("agentevents.tool.outcome", "succeeded"))
 			agent.AddEvent("agentevents.text", now(),
 				trace.WithAttributes(attribute.Int("agentevents.text.bytes", len("It is there."))))
 			seq++

@@ -129,9 +129,9 @@ type SinkFunc func(ctx context.Context, ev Event) error
 func (f SinkFunc) WriteEvent(ctx context.Context, ev Event) error { return f(ctx, ev) }
 
 // BestEffort returns s as a sink whose errors do not come back from Emit. They
-// go to EmitterOptions.OnError, or without one into the error of Flush and Close, where those of a
-// [Buffered] sink come back in any case. One that
-// hangs stops nobody: see [Timeout]. Other sinks are required: their errors come back as a [*SinkError].
+// go to EmitterOptions.OnError, or without one into the error of Flush and Close. The errors of a
+// [Buffered] sink come back from Flush and Close in any case. A sink that hangs stops nobody: see
+// [Timeout]. Other sinks are required: their errors come back as a [*SinkError].
 func BestEffort(s Sink) Sink { return bestEffort{s} }
 
 type bestEffort struct{ Sink }

@@ -18,9 +18,9 @@
 //
 // A file or stream may have several sessions, or the output of several processes, one after another: cat
 // joins session files, and a shell appends captures to a log. Each is a run, with the ids that it has in a
-// file of its own. Lines that cannot be taken apart are a fault, which names them: those of a session that
-// began before in the file, and of its sub-agents, and rows of a database after other lines. Two processes look like one where their lines
-// tell nothing else: Claude Code before version 2.1.328, Qwen Code and opencode if the second one resumes the
+// file of its own. Lines that cannot be taken apart are a fault, which names them: lines of a session that
+// began before in the file, and of its sub-agents, and rows of a database after other lines. Two processes
+// look like one where their lines do not differ: Claude Code before version 2.1.328, Qwen Code and opencode if the second one resumes the
 // session of the first one, and pi --mode rpc.
 //
 // # Usage

@@ -99,7 +99,7 @@ func TestCounts(t *testing.T) {
 	require.Equal(t, string(text), got.String())
 }
 
-// The tokens are the least that a run used if those of a sub-agent are not in what is read.
+// The tokens are the least that a run used if the tokens of a sub-agent are not in the files.
 func TestUnseenTokens(t *testing.T) {
 	for name, want := range map[string]bool{
 		"qwen-stream/subagent": true, "codex-exec/agents-v1": true, "qwen/subagent": false, "codex/agents-v1": false,

@@ -51,7 +51,7 @@ func readTexts(t *testing.T, texts ...[]byte) (out reading) {
 }
 
 // A file with two sessions, or with the output of two processes, one after the other, has the runs that two
-// files have, with the same events. The reasons for others are those of unlike.
+// files have, with the same events. Function unlike has the reasons for other runs.
 func TestJoinedFiles(t *testing.T) {
 	streams, err := filepath.Glob("claude/testdata/*.stream.jsonl")
 	require.NoError(t, err)
@@ -103,8 +103,8 @@ func TestJoinedFiles(t *testing.T) {
 	require.Greater(t, n, 300)
 }
 
-// unlike returns why a file with the lines of two others may have other runs than they have, or "", and what a
-// fault or a note tells then.
+// unlike returns why a file with the lines of two others may have other runs than they have, or "", and the
+// text of the fault or note about it.
 func unlike(a, b string) (why, told string) {
 	is := func(name, part string) bool { return strings.Contains(filepath.ToSlash(name), part) }
 	both := func(part string) bool { return is(a, part) && is(b, part) }
@@ -131,7 +131,7 @@ func unlike(a, b string) (why, told string) {
 	case both("gemini/resume"):
 		return "the files have one session", ""
 	case both("/resume/") && printed(a) != printed(b):
-		return "what was printed of a session is left out of a folder that has the session", ""
+		return "the output of a session is left out of a folder that has the session", ""
 	case is(a, "opencode-run") && is(b, "gemini/resume"):
 		return "the first line has no type", "no event"
 	}

@@ -15,7 +15,7 @@ type Spending struct {
 	Calls   int               // answered calls of the model; programs that do not print them have none
 	Usage   agentevents.Usage // of all its calls, and of compactions
 	// Partial means that the tokens are the least that it used: its program was killed, wrote them before
-	// its answers were whole, or keeps those of a sub-agent elsewhere.
+	// its answers were whole, or keeps the tokens of a sub-agent elsewhere.
 	Partial bool
 	Err     error // of the first line that could not be read, if there is one; the others count
 }

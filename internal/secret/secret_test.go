@@ -150,7 +150,7 @@ func TestWords(t *testing.T) {
 	}
 }
 
-// An amount with a unit after the name of a number is no secret.
+// An amount with a unit after the name of a number is not masked.
 func TestAmountsWithUnits(t *testing.T) {
 	for _, text := range []string{"**Tokens:** 3.2k / 1m (0%)", "Input tokens: 128.5K", "Tokens: 100.5%"} {
 		require.Equal(t, text, scanner().Mask(text))

@@ -151,7 +151,7 @@ func newReader(r *session.Recorder) session.Reader {
 		"error":                  (*reader).failed,
 		noRow: func(c *reader, _ *thread) {
 			c.data.SkipAll()
-			c.r.Fault("", "a line that is no row of the database: it is left out; give other files one by one")
+			c.r.Fault("", "this line is not a row of the database: it is left out; give other files one by one")
 		},
 	}
 	return &reader{

@@ -91,8 +91,9 @@ func Detect(programs []*Program, head []string) (*Program, bool) {
 }
 
 // Open returns the sessions in a file or below a folder, by the time of their beginning. The
-// error of a path where no program has a session wraps [fs.ErrNotExist]. Sessions beside an error
-// are those of the files that can be read. Folders stay open while a source is read, not before.
+// error of a path where no program has a session wraps [fs.ErrNotExist]. The sessions of the files
+// that can be read come beside an error about the others. Folders stay open while a source is
+// read, not before.
 func Open(programs []*Program, name string) ([]*Source, error) {
 	info, err := os.Stat(name)
 	if err != nil {

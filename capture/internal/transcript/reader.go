@@ -212,7 +212,8 @@ func (c *reader) Line(l *session.Line) {
 }
 
 // begins reports whether a line begins another session: a copied history stands before the lines of a
-// session's own, and the lines of a sub-agent's file are its own. In a stream, which no name tells the session of, the first line alone may be copied.
+// session's own, and the lines of a sub-agent's file are its own. In a stream, which has no name with
+// the session, only the first line may be copied.
 func (c *reader) begins(t *thread, kind, id string) bool {
 	switch by := c.line.Str("requestSessionId"); {
 	case t.sub:

@@ -200,7 +200,7 @@ func TestEnds(t *testing.T) {
 	}
 }
 
-// Words before a call are not the answer, and neither are those of an earlier turn.
+// Words before a call are not the answer, and neither are words of an earlier turn.
 func TestWordsBeforeACall(t *testing.T) {
 	const thought = `{"type":"thinking","thinking":"all pass"}`
 	s := new(script).ask("one").answer("m1", text("first"), `"end_turn"`, 1, 1).ask("two")

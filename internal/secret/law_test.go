@@ -100,3 +100,16 @@ func FuzzStream(f *testing.F) {
 		same(t, plain, text, 8+int(a)%57, 1+int(b))
 	})
 }
+
+// A bracket may begin a value that a program makes, or be a part of a value.
+func TestBracketsBeginValues(t *testing.T) {
+	for _, open := range []string{"(", "[", "{", "<"} {
+		for _, value := range []string{"iduuid1234567890", "id uuid PRIMARY KEY, token text NOT NULL, expires timestamptz);", `"8Jsp4XgJhSxBexample"`, `env("A")`, "see below)"} {
+			for _, name := range []string{"Authorization: ", "Cookie: ", "password=", "API_KEY = ", `"token": `} {
+				for size := range 7 {
+					same(t, scanner(), name+open+value, 1+size)
+				}
+			}
+		}
+	}
+}

@@ -113,8 +113,11 @@ func named(s *Scanner, text string, i int, final bool) (region, verdict) {
 	}
 	member := quoted && text[i] == ':'
 	if strings.IndexByte("([{<", text[k]) >= 0 && slashes == 0 {
-		if r, v := made(of, text, k, final); v != no {
-			return r, v
+		switch r, v := made(of, text, k, final); v {
+		case yes:
+			return r, yes
+		case maybe:
+			return region{from: start, rule: Key}, maybe // or the whole value is a secret
 		}
 	}
 	switch c := text[k]; {

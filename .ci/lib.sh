@@ -51,6 +51,28 @@ npm_packages() {
 	[ ! -d "$place" ] || export "$1=$place"
 }
 
+# tests32 ARG... runs go test on 32 bits: natively, or else as a program for ARM in an emulator.
+# Kernels of some virtual machines execute no program for 386. The emulator is registered
+# with the kernel, because tests also start themselves as other processes.
+tests32() {
+	local arch
+	if ! executes 386 && ! executes arm && [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
+		apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends qemu-user-static binfmt-support || true
+		update-binfmts --enable qemu-arm || true
+	fi
+	for arch in 386 arm; do
+		if executes "$arch"; then
+			echo "GOARCH=$arch"
+			GOARCH=$arch GOWORK=off tests "$@"
+			return
+		fi
+	done
+	printf 'needs a kernel or an emulator for 32 bit: it cannot be installed\tthe step 32 bit\n' >> "$tmp/skips"
+}
+
+# executes ARCH tells whether this machine executes programs for an architecture.
+executes() { GOARCH=$1 GOWORK=off go test -vet=off -run '^$' ./internal/uuid7 >/dev/null 2>&1; }
+
 # modules PATTERN... prints the folders of the modules whose go.mod files match.
 modules() { git ls-files "$@" | xargs -n1 dirname; }
 

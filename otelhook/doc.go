@@ -74,8 +74,8 @@
 // of, with its run, when the run is idle for too long, when too many are open, and with
 // [Hook.Close]. It ends at the time of its last event and has the reason in
 // agentevents.closed.reason; it has an error then, unless its run and its agent ended well, or the run
-// waits for people or to go on. A call may outlive its agent: its span ends with its return. A return
-// after the run's end is an event, not a second span.
+// waits for people or to go on. Its duration enters no metric. A call may outlive its agent: its span
+// ends with its return. A return after the run's end is an event, not a second span.
 //
 // A span may begin or end after its parent has ended, as the span of a call or an agent that works on in the
 // background, or begin before its parent, as a wait, an agent or a call that is older than the resumed

@@ -158,7 +158,7 @@ func (x *meters) ended(d *data, s *spans.Span) {
 	ctx := d.in(context.Background())
 	operation := s.Attr(spans.AttrOperation).Text
 	unknown := s.Attr(spans.AttrNoStart).Value == true || s.Attr(spans.AttrNoEnd).Value == true
-	guessed := s.Attr(spans.AttrMadeUp).Value == true || unknown && s.Attr(spans.AttrStated).Value != true
+	guessed := s.Attr(spans.AttrMadeUp).Value == true || s.ClosedReason != "" || unknown && s.Attr(spans.AttrStated).Value != true
 	if operation == spans.OpTool && !d.foreign {
 		x.calls.Add(ctx, 1, labels(s.Attributes, callKeys))
 	}
@@ -175,7 +175,7 @@ func (x *meters) ended(d *data, s *spans.Span) {
 		if n, ok := s.Attr(spans.AttrToolCalls).Value.(int64); ok {
 			x.toolCalls.Record(ctx, n, set)
 		}
-	case operation == "agentevents.approval" && !unknown:
+	case operation == "agentevents.approval" && !guessed:
 		x.wait.Record(ctx, s.End.Sub(s.Start).Seconds(), labels(s.Attributes, waitKeys))
 	}
 	if s.Kind == spans.KindClient && !d.foreign {

@@ -148,7 +148,7 @@ func TestOutcomesOfCalls(t *testing.T) {
 	}, got)
 }
 
-// A call of which no duration is known is counted, and is in no histogram.
+// A call without a known duration, or without an end, is counted, and is in no histogram.
 func TestUnknownDurationsAreInNoHistogram(t *testing.T) {
 	r, reader := metered(t, otelhook.Options{})
 	times := []time.Time{r.now, {}, r.now.Add(3 * time.Second)}
@@ -162,20 +162,23 @@ func TestUnknownDurationsAreInNoHistogram(t *testing.T) {
 		{1, &ae.ToolCalled{CallID: "c", ToolID: "start"}}, {2, &ae.ToolReturned{CallID: "c", ToolID: "start", Status: ae.ToolStatusError}},
 		{2, &ae.ToolCalled{CallID: "d", ToolID: "stated"}}, {1, &ae.ToolReturned{CallID: "d", ToolID: "stated", Status: ae.ToolStatusOK, Duration: ae.Some(2 * time.Second)}},
 		{1, &ae.ApprovalRequested{ApprovalID: "p"}}, {2, &ae.ApprovalGranted{ApprovalID: "p"}},
+		{2, &ae.ToolCalled{CallID: "e", ToolID: "open"}}, {2, &ae.ApprovalRequested{ApprovalID: "q"}},
 		{2, &ae.AgentEnded{}}, {2, &ae.RunCompleted{}},
 	} {
 		require.NoError(t, r.hook.WriteEvent(t.Context(), ae.Event{RunID: "r", AgentID: "a", Sequence: uint64(i), Time: times[c.at], Payload: c.p}))
 	}
 	require.Equal(t, []string{
+		"agentevents.hook.closed [{span}] {agentevents.closed.reason=run_ended} 1",
 		"agentevents.hook.open [{span}] {} 0",
 		"agentevents.runs [{run}] {agentevents.run.outcome=completed} 1",
 		"agentevents.tool_calls [{tool_call}] {agentevents.tool.outcome=failed,error.type=_OTHER,gen_ai.agent.name=a,gen_ai.tool.name=start} 1",
 		"agentevents.tool_calls [{tool_call}] {agentevents.tool.outcome=succeeded,gen_ai.agent.name=a,gen_ai.tool.name=end} 1",
 		"agentevents.tool_calls [{tool_call}] {agentevents.tool.outcome=succeeded,gen_ai.agent.name=a,gen_ai.tool.name=stated} 1",
 		"agentevents.tool_calls [{tool_call}] {agentevents.tool.outcome=succeeded,gen_ai.agent.name=a,gen_ai.tool.name=whole} 1",
+		"agentevents.tool_calls [{tool_call}] {gen_ai.agent.name=a,gen_ai.tool.name=open} 1",
 		"gen_ai.execute_tool.duration [s] {gen_ai.agent.name=a,gen_ai.tool.name=stated} 2",
 		"gen_ai.invoke_agent.inference_calls [{inference_call}] {gen_ai.agent.name=a} 0",
-		"gen_ai.invoke_agent.tool_calls [{tool_call}] {gen_ai.agent.name=a} 4",
+		"gen_ai.invoke_agent.tool_calls [{tool_call}] {gen_ai.agent.name=a} 5",
 		"gen_ai.invoke_workflow.duration [s] {gen_ai.workflow.name=n} 3",
 	}, measured(t, reader))
 }

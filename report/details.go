@@ -303,10 +303,14 @@ func (d *Details) span(ev *agentevents.Event, p *agentevents.SpanRecorded) {
 	n.Text = cmp.Or(short(cmp.Or(p.ErrorMessage, p.ErrorType), maxNote), valueText(p.Attributes), n.Text)
 }
 
-// valueText returns a JSON value as a short text, and "" for nothing.
+// valueText returns a JSON value as a short text, and "" for nothing. Of a value that an emitter has
+// cut, it is the beginning, after the size.
 func valueText(value agentevents.JSON) string {
 	var text string
+	size, head := view.Cut(value)
 	switch {
+	case head != "":
+		text = size + strings.TrimPrefix(head, `"`)
 	case value == "{}" || value == "null":
 		return ""
 	case json.Unmarshal([]byte(value), &text) != nil:

@@ -43,6 +43,17 @@ func TestShort(t *testing.T) {
 	require.Equal(t, strings.Repeat("ä", maxNote)+"…", short(strings.Repeat("ä", 10*maxNote), maxNote))
 }
 
+func TestTextOfValue(t *testing.T) {
+	for value, want := range map[ae.JSON]string{
+		`{}`: "", `null`: "", ``: "", `"a\nb"`: "a b", `{"a":1}`: `{"a":1}`,
+		`{"truncated":{"bytes":2000,"sha256":"6f1e","head":"\"AAA"}}`:   "cut, 2000 bytes: AAA",
+		`{"truncated":{"bytes":2000,"sha256":"6f1e","head":"{\"a\":"}}`: `cut, 2000 bytes: {"a":`,
+		`{"truncated":true}`: `{"truncated":true}`,
+	} {
+		require.Equal(t, want, valueText(value), string(value))
+	}
+}
+
 // An edge is one line, however often it is taken, and events that come again count once.
 func TestEdges(t *testing.T) {
 	var d Details

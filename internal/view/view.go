@@ -370,14 +370,24 @@ var telling = []string{
 //
 // Of arguments that an emitter has cut, it takes those before the cut, after their size.
 func Argument(arguments agentevents.JSON) string {
-	if strings.HasPrefix(string(arguments), `{"truncated":`) {
-		cut := jsonwire.Member(string(arguments), "truncated")
-		size, head := jsonwire.Member(cut, "bytes"), jsonwire.Text(jsonwire.Member(cut, "head"))
-		if size != "" && head != "" {
-			return "cut, " + size + " bytes: " + cmp.Or(argumentOf(head, true), head)
-		}
+	if size, head := Cut(arguments); head != "" {
+		return size + cmp.Or(argumentOf(head, true), head)
 	}
 	return argumentOf(string(arguments), true)
+}
+
+// Cut returns a phrase with the size of a value that an emitter has cut, and the value's beginning. They are empty
+// for any other value.
+func Cut(value agentevents.JSON) (size, head string) {
+	if !strings.HasPrefix(string(value), `{"truncated":`) {
+		return "", ""
+	}
+	cut := jsonwire.Member(string(value), "truncated")
+	size, head = jsonwire.Member(cut, "bytes"), jsonwire.Text(jsonwire.Member(cut, "head"))
+	if size == "" || head == "" {
+		return "", ""
+	}
+	return "cut, " + size + " bytes: ", head
 }
 
 func argumentOf(text string, deep bool) string {

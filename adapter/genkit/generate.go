@@ -246,7 +246,7 @@ func (g *generation) finish(err error, result ...string) {
 		return
 	}
 	_ = g.agent.Finish(g.ctx, err, &agentevents.AgentEnded{Result: strings.Join(result, "")})
-	g.home.ended(g, err)
+	g.home.ended(g, caused(g.ctx, err))
 	close(g.done)
 }
 

@@ -16,6 +16,7 @@ package genkit
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"slices"
 	"sync"
@@ -116,6 +117,19 @@ func (r *Recorder) ended(g *generation, err error) {
 	}
 }
 
+// caused returns the cause of the end of ctx in place of an error by it, so that the error has its class where
+// another context ends it.
+func caused(ctx context.Context, err error) error {
+	end, cause := ctx.Err(), context.Cause(ctx)
+	if cause == end || !errors.Is(err, end) && !errors.Is(err, cause) {
+		return err
+	}
+	if end == context.DeadlineExceeded {
+		return &agentevents.ToolError{Code: "deadline_exceeded", Err: cause}
+	}
+	return &agentevents.ToolError{Status: agentevents.ToolStatusCancelled, Err: cause}
+}
+
 // settle gives a tool call that has not begun so many times this rest before it takes the call for
 // one that never will: genkit has made its goroutine already.
 const (
@@ -142,7 +156,7 @@ func (g *generation) settle(ctx context.Context) {
 	g.mu.Lock()
 	err, running := g.err, slices.Collect(maps.Keys(g.running))
 	if !g.returned {
-		err = context.Cause(ctx)
+		err = caused(ctx, ctx.Err())
 	}
 	g.mu.Unlock()
 	for _, id := range running {

@@ -363,7 +363,7 @@ func TestCancelled(t *testing.T) {
 	r := &aegenkit.Recorder{Run: run, Agent: "a"}
 	_, err := genkit.Generate(ctx, g, ai.WithPrompt("Go"), ai.WithTools(stop), ai.WithUse(r), models(g, "m", calls(1, "stop", "x"), says("Never.")))
 	require.Error(t, err)
-	require.NoError(t, r.End(ctx))
+	require.NoError(t, r.End(t.Context()))
 	golden(t, rec, "cancelled")
 }
 

@@ -180,9 +180,6 @@ func (v *view) modelCalledLate(a *AgentState, ev *Event, end *earlyEnd) {
 		return
 	}
 	rec := a.shown
-	if !end.whole {
-		rec.ModelCalls = plus(rec.ModelCalls, 1)
-	}
 	rec.ModelDuration = plus(rec.ModelDuration, elapsed(end.took, ev.Time, end.at).V-end.took.V)
 }
 
@@ -237,9 +234,11 @@ func (v *view) dropCall(c *ToolCallSnapshot) {
 	v.s.DroppedCalls = plus(v.s.DroppedCalls, 1)
 }
 
-// returned reports whether a kept call of the agent with that id has returned.
+// returned reports whether a call of the agent with that id has returned: one of those that the snapshot
+// keeps, or of the latest that it does not keep.
 func (v *view) returned(sub *subject, id string) bool {
-	return slices.ContainsFunc(v.closed, func(c *ToolCallSnapshot) bool { return c.CallID == id && c.AgentID == sub.key })
+	return slices.ContainsFunc(v.closed, func(c *ToolCallSnapshot) bool { return c.CallID == id && c.AgentID == sub.key }) ||
+		len(v.s.Resume.gone) > 0 && slices.Contains(v.s.Resume.gone, callHash(sub.key, id))
 }
 
 // toolReturned closes a call, and reports whether it counts. c is nil when no call was open. A
@@ -305,7 +304,19 @@ func (v *view) keepCall(c *ToolCallSnapshot) {
 		c, v.closed[v.oldest] = v.closed[v.oldest], c
 		v.oldest = (v.oldest + 1) % v.keepCalls
 	}
+	if most := defaultKeepCalls - v.keepCalls; most > 0 {
+		r := &v.s.Resume
+		if len(r.gone) >= most {
+			r.gone = slices.Delete(r.gone, 0, len(r.gone)-most+1)
+		}
+		r.gone = append(r.gone, callHash(c.AgentID, c.CallID))
+	}
 	v.dropCall(c)
+}
+
+// callHash identifies a call in its run. 53 bits survive JSON readers that read every number as a float64.
+func callHash(agent, id string) uint64 {
+	return (jsonwire.Hash(agent)*31 + jsonwire.Hash(id)) >> 11
 }
 
 func (v *view) tool(id string) tool {
@@ -318,15 +329,34 @@ func (v *view) tool(id string) tool {
 	return t
 }
 
-// modelReturned closes a model call. c is empty when no call was open.
-func (v *view) modelReturned(ev *Event, sub *subject, p *ModelReturned, c *ModelCallSnapshot) {
+// modelReturned closes a model call, and reports whether it counts. c is nil when no call was open. Of a
+// second return of a call only figures count that the first one lacks.
+func (v *view) modelReturned(ev *Event, sub *subject, p *ModelReturned, c *ModelCallSnapshot) (counts bool) {
 	u := &v.s.Usage.Unassigned
-	if a := sub.agent; a != nil {
-		rec := a.shown
-		u = &rec.Usage
-		if p.OneEvent {
-			rec.ModelCalls = plus(rec.ModelCalls, 1)
+	a := sub.agent
+	if a != nil {
+		u = &a.shown.Usage
+	}
+	if c == nil {
+		c = &ModelCallSnapshot{}
+		if i := u.returnedBefore(p.ModelCallID); i >= 0 && !p.OneEvent {
+			v.returnsAgain()
+			if first := &u.counted[i]; !first.usage && p.Usage.OK || !first.cost && p.CostUSD.OK {
+				v.s.Resume.reported = true
+				u.counted = slices.Delete(u.counted, i, i+1)
+				u.returned(v, p, cmp.Or(p.Model, c.Model))
+			}
+			return false
 		}
+		v.begins()
+		if a != nil { // without its event, the call began before the log does
+			a.shown.ModelCalls = plus(a.shown.ModelCalls, 1)
+		}
+	} else {
+		v.ends(c.StartedAt, "", c.Model, c.Provider)
+	}
+	if a != nil {
+		rec := a.shown
 		if p.Error.OK {
 			rec.ModelFailures = plus(rec.ModelFailures, 1)
 		}
@@ -334,4 +364,5 @@ func (v *view) modelReturned(ev *Event, sub *subject, p *ModelReturned, c *Model
 	}
 	v.s.Resume.reported = v.s.Resume.reported || p.Usage.OK || p.CostUSD.OK
 	u.returned(v, p, cmp.Or(p.Model, c.Model))
+	return true
 }

@@ -23,7 +23,7 @@ type Effect struct {
 	// Formerly is the span that earlier effects have for the id of Agent: with this event the
 	// agent, which was known by that span, gets its id. Empty for other events.
 	Formerly string
-	// Again tells that the event returns a call that has returned: it does not count.
+	// Again tells that the event returns a call or a model call that has returned: it does not count.
 	Again bool
 
 	// Begins is the number of calls, model calls and handoffs that are in the run because of the

@@ -1533,6 +1533,46 @@ func TestEndToldTwice(t *testing.T) {
 	require.Equal(t, once.Snapshot().Agents, twice.Snapshot().Agents)
 }
 
+// A call that returns twice counts once, whichever calls the snapshot keeps, also after other calls and in a
+// fold that goes on from a snapshot. Of a model call figures count that its first return lacks.
+func TestReturnsTwice(t *testing.T) {
+	returned := func() *ToolReturned { return &ToolReturned{CallID: "c", ToolID: "Bash", Status: ToolStatusError} }
+	log := []Event{
+		ev("a", started()), ev("a", call("c")), ev("a", returned()),
+		ev("a", &ModelCalled{ModelCallID: "m"}), ev("a", &ModelReturned{ModelCallID: "m", Error: Some(ErrorInfo{Message: "x"})}),
+	}
+	for i := range 10 {
+		id := fmt.Sprint("other", i)
+		log = append(log, ev("a", call(id)), ev("a", &ToolReturned{CallID: id, ToolID: "Bash", Status: ToolStatusOK}))
+	}
+	log = append(log, ev("a", returned()))
+	for range 2 {
+		log = append(log, ev("a", &ModelReturned{ModelCallID: "m", Error: Some(ErrorInfo{Message: "x"}), Usage: Some(Usage{InputTokens: 10})}))
+	}
+	log = append(log, ev("a", &ModelReturned{ModelCallID: "before the log"}))
+	for i := range log {
+		log[i].ID, log[i].Sequence = fmt.Sprint(i), uint64(i)
+	}
+	for _, keep := range []int{-1, 1, 4, 0, 100} {
+		whole := foldEvents(FoldOptions{KeepCalls: keep}, log)
+		tools := 0
+		for _, s := range whole.Tools {
+			tools += s.Calls
+		}
+		a := whole.Agents["a"]
+		require.Equal(t, [6]int{11, 11, 1, 10, 2, 1}, [6]int{tools, a.ToolCalls, a.ToolFailures, a.ToolSuccesses, a.ModelCalls, a.ModelFailures}, keep)
+		require.EqualValues(t, 10, whole.Usage.Usage.InputTokens)
+		for _, cut := range []int{5, 25, len(log) - 2} {
+			f, err := ResumeFold(foldEvents(FoldOptions{KeepCalls: keep}, log[:cut]), FoldOptions{KeepCalls: keep})
+			require.NoError(t, err)
+			for _, ev := range log[cut:] {
+				f.Apply(ev)
+			}
+			require.Equal(t, whole, f.Snapshot(), "%d kept, %d before", keep, cut)
+		}
+	}
+}
+
 // An agent whose id is the span by which another one was known keeps its acts.
 func TestAgentWithTheSpanOfAnother(t *testing.T) {
 	f := NewFold(FoldOptions{})

@@ -139,7 +139,7 @@ func (u *AttemptUsage) observe(v *view, p *UsageObserved) {
 	if p.CostUSD.OK {
 		r.Usage.CostUSD = p.CostUSD
 	}
-	if i := slices.IndexFunc(u.counted, func(c countedCall) bool { return c.id == p.ModelCallID }); i >= 0 {
+	if i := u.returnedBefore(p.ModelCallID); i >= 0 && (u.counted[i].usage || u.counted[i].cost) {
 		if !r.without(u.counted[i]) {
 			return
 		}
@@ -171,13 +171,18 @@ func (u *AttemptUsage) returned(v *view, p *ModelReturned, model string) {
 	if model != "" || own.usage || own.cost {
 		u.report(v, r)
 	}
-	if own.usage || own.cost {
+	if own.id != "" {
 		if len(u.counted) == maxCounted {
 			u.counted = slices.Delete(u.counted, 0, 1)
 		}
 		own.id = v.keepBriefly(own.id)
 		u.counted = append(u.counted, own)
 	}
+}
+
+// returnedBefore returns the place in counted of a model call that has returned, or -1.
+func (u *AttemptUsage) returnedBefore(id string) int {
+	return slices.IndexFunc(u.counted, func(c countedCall) bool { return id != "" && c.id == id })
 }
 
 // summarized takes the figures of a turn.summarized.

@@ -373,6 +373,16 @@ func TestDoClosesACallWhoseResultIsRefused(t *testing.T) {
 	require.Empty(t, a.OpenCalls())
 }
 
+// A return after the end of the run is refused once: no failure takes its place.
+func TestDoIsRefusedOnce(t *testing.T) {
+	var told []*RuleError
+	r, _ := startRun(t, EmitterOptions{OnViolation: func(err *RuleError) { told = append(told, err) }})
+	a := beginAgent(t, r, "a")
+	_, err := a.Do(t.Context(), &ToolCalled{ToolID: "t"}, func(context.Context) (JSON, error) { return `1`, r.Finish(t.Context(), nil) })
+	require.Error(t, err)
+	require.Len(t, told, 1)
+}
+
 // A log must not stop the tool; a rule of the host may.
 func TestDoRunsTheToolUnlessTheHostForbidsIt(t *testing.T) {
 	r, log := startRun(t, EmitterOptions{Guard: func(ev Event) *RuleError {

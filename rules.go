@@ -272,7 +272,7 @@ func (m *machine) apply(ev *Event, sub *subject) {
 			a.Resume.order = int(m.ordered)
 			m.ordered++
 			if m.view != nil {
-				a.shown.NodeID = m.view.intern(ev.NodeID)
+				a.shown.NodeID, a.shown.NodeRunID = m.view.intern(ev.NodeID), m.view.intern(ev.NodeRunID)
 			}
 		}
 		if ev.Step.OK && !(kind.Droppable && m.atRest(a)) {

@@ -280,19 +280,19 @@ func (m *machine) modelReturned(ev *Event, sub *subject) {
 	if !p.OneEvent { // else it closes no open call
 		call, open = m.modelCalls.Take(callKey{sub.key, p.ModelCallID})
 	}
-	if !open && (!p.OneEvent || ev.SpanID != "") {
+	counts := true
+	if m.view != nil {
+		var shown *ModelCallSnapshot
+		if open {
+			shown = &call
+		}
+		counts = m.view.modelReturned(ev, sub, p, shown)
+	}
+	if !open && counts && (!p.OneEvent || ev.SpanID != "") {
 		m.endedFirst(earlyEnd{
 			kind: KindModelCalled, agent: sub.key, id: p.ModelCallID,
-			span: ev.SpanID, at: ev.Time, took: p.Duration, whole: p.OneEvent,
+			span: ev.SpanID, at: ev.Time, took: p.Duration,
 		})
-	}
-	if open {
-		m.view.ends(call.StartedAt, "", call.Model, call.Provider)
-	} else {
-		m.view.begins()
-	}
-	if m.view != nil {
-		m.view.modelReturned(ev, sub, p, &call)
 	}
 }
 

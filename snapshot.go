@@ -108,6 +108,7 @@ type runResume struct {
 	recent        []fingerprint  `wire:"recent,omitzero"`        // the last events: they tell a repeated event from another one with its sequence
 	recentDeltas  []fingerprint  `wire:"recentDeltas,omitzero"`  // the last droppable events, while an agent works
 	strays        []fingerprint  `wire:"strays,omitzero"`        // events with false sequences, in no other list; at most 64
+	gone          []uint64       `wire:"gone,omitzero"`          // hashes of the latest calls that returned and are not kept, with those 64
 }
 
 // A fingerprint identifies an event by its sequence and its content.
@@ -772,7 +773,7 @@ type AttemptUsage struct {
 	Stated   Opt[int64]       `json:"stated,omitzero"`   // AgentEnded.StatedTokens
 	Reported []ReportedUsage  `json:"reported"`          // sums of model.returned and usage.observed
 
-	counted []countedCall `wire:"counted,omitzero"` // the latest model calls that returned figures
+	counted []countedCall `wire:"counted,omitzero"` // the latest model calls that returned
 }
 
 // ReportedUsage is the sum of some reports of an attempt: of those about one model
@@ -784,7 +785,7 @@ type ReportedUsage struct {
 	Partial     bool   `json:"partial,omitzero"`     // UsageObserved.Partial of one of them
 }
 
-// A countedCall is a model call that returned figures of its own.
+// A countedCall is a model call that returned, and the figures of its own.
 type countedCall struct {
 	id    string `wire:"id"`
 	usage bool   `wire:"usage,omitzero"`

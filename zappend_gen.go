@@ -2701,6 +2701,10 @@ func (v *runResume) appendJSON(dst []byte) []byte {
 		dst = append(dst, `,"strays":`...)
 		dst = appendListOfFingerprint(dst, v.strays)
 	}
+	if v.gone != nil {
+		dst = append(dst, `,"gone":`...)
+		dst = appendListOfUint64(dst, v.gone)
+	}
 	if len(dst) == mark {
 		dst = append(dst, ',')
 	}
@@ -4412,6 +4416,17 @@ func appendListOfFingerprint(dst []byte, v []fingerprint) []byte {
 			dst = append(dst, ',')
 		}
 		dst = v[i].appendJSON(dst)
+	}
+	return append(dst, ']')
+}
+
+func appendListOfUint64(dst []byte, v []uint64) []byte {
+	dst = append(dst, '[')
+	for i := range v {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = jsonwire.AppendUint(dst, v[i])
 	}
 	return append(dst, ']')
 }

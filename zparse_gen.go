@@ -4905,6 +4905,13 @@ func (v *runResume) parseJSON(s *jsonwire.Scanner) error {
 			if len(v.strays) == 0 {
 				v.strays = nil
 			}
+		case 17: // gone
+			if !m.null(s, name) {
+				v.gone, err = parseListOfUint64(s)
+			}
+			if len(v.gone) == 0 {
+				v.gone = nil
+			}
 		default:
 			err = s.Skip()
 		}
@@ -4932,6 +4939,7 @@ var namesOfrunResume = jsonwire.Names(
 	"recent",
 	"recentDeltas",
 	"strays",
+	"gone",
 )
 
 func (v *fingerprint) parseJSON(s *jsonwire.Scanner) error {
@@ -8932,6 +8940,27 @@ func parseListOfFingerprint(s *jsonwire.Scanner) ([]fingerprint, error) {
 		if err := list[len(list)-1].parseJSON(s); err != nil {
 			return nil, err
 		}
+	}
+}
+
+func parseListOfUint64(s *jsonwire.Scanner) ([]uint64, error) {
+	if err := s.Array(); err != nil {
+		return nil, err
+	}
+	list := []uint64{}
+	for {
+		ok, err := s.Elem()
+		if err != nil {
+			return nil, err
+		}
+		if !ok {
+			return list, nil
+		}
+		elem, err := s.Uint()
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, elem)
 	}
 }
 

@@ -4659,6 +4659,7 @@ func (w *runResume) deepen() {
 	w.recent = cloneListOfFingerprint(w.recent)
 	w.recentDeltas = cloneListOfFingerprint(w.recentDeltas)
 	w.strays = cloneListOfFingerprint(w.strays)
+	w.gone = cloneListOfUint64(w.gone)
 }
 
 func (v *fingerprint) clone() *fingerprint {
@@ -6665,6 +6666,15 @@ func cloneListOfFingerprint(v []fingerprint) []fingerprint {
 	for i := range w {
 		w[i].deepen()
 	}
+	return w
+}
+
+func cloneListOfUint64(v []uint64) []uint64 {
+	if len(v) == 0 {
+		return nil
+	}
+	w := make([]uint64, len(v))
+	copy(w, v)
 	return w
 }
 

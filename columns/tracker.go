@@ -197,6 +197,9 @@ func (r *Row) payload(ev *agentevents.Event, e *agentevents.Effect) {
 		r.Name, r.ModelCallID, r.Result = p.Operation, p.ModelCallID, string(p.Response)
 		r.Model, r.Provider = first(p.Model, e.Model), first(p.Provider, e.Provider)
 		r.error(p.Error)
+		if e.Again {
+			return
+		}
 		r.ended(map[bool]endword.Meaning{false: endword.Succeeded, true: endword.Failed}[p.Error.OK])
 		r.took(p.Duration, e.Began, ev.Time, true)
 	case *agentevents.UsageObserved:

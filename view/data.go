@@ -166,6 +166,7 @@ type counters struct {
 	ModelCalls int      `json:"models"`
 	Messages   int      `json:"messages"`
 	Tokens     int64    `json:"tokens"`
+	Least      bool     `json:"least,omitempty"` // the tokens are the least
 	Cost       *float64 `json:"cost,omitempty"`
 	Violations int      `json:"violations"`
 }
@@ -345,7 +346,7 @@ func (r *run) count(ev *agentevents.Event, c *change) {
 		return
 	}
 	s := r.steps.Snapshot()
-	now := counters{Messages: len(s.Messages), Tokens: view.Tokens(s.Usage.Usage), Violations: s.ViolationCount}
+	now := counters{Messages: len(s.Messages), Tokens: view.Tokens(s.Usage.Usage), Least: s.Usage.Partial, Violations: s.ViolationCount}
 	for _, t := range s.Tools {
 		now.Calls, now.Failed = now.Calls+t.Calls, now.Failed+t.Failed
 	}

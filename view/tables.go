@@ -196,11 +196,18 @@ func tables(s *agentevents.RunSnapshot, h *runHead) []table {
 				[]string{name, number(t.Calls), number(t.Failed), number(t.Refused), view.Duration(t.Duration)})
 		}
 	}
+	least := func(n int64) string { // of which of the models, the snapshot leaves open
+		text := number(n)
+		if text != "" && s.Usage.Partial {
+			text = "≥" + text
+		}
+		return text
+	}
 	models := table{Name: "Models", Columns: []string{"model", "tokens in", "from caches", "tokens out"}}
 	for _, name := range slices.Sorted(maps.Keys(s.Usage.Models)) {
 		u := s.Usage.Models[name]
 		models.Rows = append(models.Rows,
-			[]string{name, number(u.InputTokens), number(view.Cached(u)), number(u.OutputTokens)})
+			[]string{name, least(u.InputTokens), least(view.Cached(u)), least(u.OutputTokens)})
 	}
 	who := table{Name: "Agents", Columns: []string{"agent", "status", "time", "calls", "tokens", "cost"}}
 	for i := range h.Agents {

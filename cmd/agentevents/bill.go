@@ -14,7 +14,11 @@ import (
 
 // writeBill shows the sources of a run's usage as a tree: agents, attempts, sources.
 func writeBill(w io.Writer, s *agentevents.RunSnapshot) {
-	fmt.Fprintf(w, "run %s: %s\n", visible(s.RunID), cmp.Or(figures(s.Usage.Usage, s.Usage.CostUSD), noData))
+	sums := figures(s.Usage.Usage, s.Usage.CostUSD)
+	if s.Usage.Partial && sums != "" {
+		sums = "at least " + sums
+	}
+	fmt.Fprintf(w, "run %s: %s\n", visible(s.RunID), cmp.Or(sums, noData))
 	names := report.Names(s.AgentsInOrder())
 	for _, r := range bySource(s.UsageSources()) {
 		if r.first {

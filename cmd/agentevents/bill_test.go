@@ -1,6 +1,7 @@
 package main
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -23,5 +24,8 @@ main, attempt 1
 sub, attempt 1, below main
   - agent.ended usage: 40 in, 5 out; an attempt of an agent above it includes it
 `, exec(log, "show", "--usage", "-").out)
+	least := strings.Replace(log[:strings.Index(log, "\n")+1], `agent.started`, `usage.observed`, 1)
+	least = strings.Replace(least, `{"task":"t"}`, `{"usage":{"inputTokens":40,"outputTokens":12},"partial":true}`, 1)
+	require.Contains(t, exec(least, "show", "--usage", "-").out, "run r1: at least 40 in, 12 out\n")
 	require.Equal(t, "run r1: no data\n", exec(loopLog(1)[:170], "show", "--usage", "-").out)
 }

@@ -53,11 +53,14 @@ type Step struct {
 	Changes []Change `json:"changes,omitzero"`
 }
 
-// A Total is a figure of two runs. It has no value where nobody knows it.
+// A Total is a figure of two runs. It has no value where nobody knows it. It is the least where a part of it
+// is not known.
 type Total struct {
-	Name string                   `json:"name"`
-	A    agentevents.Opt[float64] `json:"a"`
-	B    agentevents.Opt[float64] `json:"b"`
+	Name   string                   `json:"name"`
+	A      agentevents.Opt[float64] `json:"a"`
+	B      agentevents.Opt[float64] `json:"b"`
+	LeastA bool                     `json:"aLeast,omitzero"`
+	LeastB bool                     `json:"bLeast,omitzero"`
 }
 
 // Compare compares the runs of two logs. They are paired by their ids, then by their names and
@@ -178,7 +181,9 @@ func compareRuns(a, b *run, ignore map[string]bool) Run {
 		d.B, totalsB = c.b.whole(), totals(c.b.snapshot)
 	}
 	for i, name := range figures {
-		d.Totals = append(d.Totals, Total{name, totalsA[i], totalsB[i]})
+		tokens := name == "tokens"
+		d.Totals = append(d.Totals, Total{name, totalsA[i], totalsB[i],
+			tokens && a != nil && c.a.snapshot.Usage.Partial, tokens && b != nil && c.b.snapshot.Usage.Partial})
 	}
 	c.a.pairs, c.b.pairs = pairUp(c.a.order, c.b.order, pairings)
 	for a, b := range c.a.pairs {

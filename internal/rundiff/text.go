@@ -336,7 +336,7 @@ var totalWords = map[string]string{"durationMs": "time", "costUsd": "cost", "too
 
 // String returns the figure on both sides.
 func (t Total) String() string {
-	text := func(v agentevents.Opt[float64]) string {
+	text := func(v agentevents.Opt[float64], least bool) string {
 		switch {
 		case !v.OK:
 			return "unknown"
@@ -345,9 +345,13 @@ func (t Total) String() string {
 		case t.Name == "costUsd":
 			return "$" + strconv.FormatFloat(v.V, 'f', 4, 64)
 		}
-		return strconv.FormatFloat(v.V, 'f', -1, 64)
+		sign := ""
+		if least {
+			sign = "≥"
+		}
+		return sign + strconv.FormatFloat(v.V, 'f', -1, 64)
 	}
-	return cmp.Or(totalWords[t.Name], t.Name) + " " + both(text(t.A), text(t.B))
+	return cmp.Or(totalWords[t.Name], t.Name) + " " + both(text(t.A, t.LeastA), text(t.B, t.LeastB))
 }
 
 func (p *Party) name() string { return cmp.Or(p.Name, p.ID, "the run itself") }

@@ -2,6 +2,7 @@ package stats
 
 import (
 	"cmp"
+	"hash/maphash"
 	"iter"
 	"maps"
 	"math"
@@ -44,6 +45,7 @@ const (
 	maxGroups    = 1000 // further ones share the group Others
 	maxOpenCalls = 1024 // open calls of a run whose starts are known
 	maxSpare     = 16   // tables for open calls that no run has
+	maxGone      = 64   // latest calls of a run that have returned, as in a fold
 )
 
 // Others is the name of the group with the figures of all subjects beyond the limit of groups.
@@ -57,6 +59,7 @@ type Collector struct {
 	runs     map[string]*run
 	last     *run              // of the event before
 	spare    []map[call]opened // empty ones of runs without an open call
+	seed     maphash.Seed
 	sessions map[string]*session
 	total    tally
 
@@ -74,7 +77,7 @@ type Collector struct {
 func New(by ...By) *Collector {
 	c := &Collector{
 		log:  agentevents.NewFoldSet(agentevents.FoldOptions{KeepCalls: -1, MaxViolations: -1}),
-		runs: map[string]*run{}, sessions: map[string]*session{}, statuses: map[agentevents.RunStatus]int{},
+		seed: maphash.MakeSeed(), runs: map[string]*run{}, sessions: map[string]*session{}, statuses: map[agentevents.RunStatus]int{},
 		found: findings.New(findings.Options{}),
 	}
 	for _, by := range by {
@@ -101,6 +104,7 @@ type run struct {
 	names map[string]string              // of agents that have one, by their ids
 	tasks map[string]map[string]struct{} // agents of the tasks
 	calls map[call]opened                // open calls
+	gone  []uint64                       // hashes of the latest calls that returned
 
 	// For tables by pairs with a tool.
 	models map[string]string // of agents, by their ids
@@ -225,7 +229,10 @@ func (c *Collector) Line(line agentevents.Line) {
 	case *agentevents.ToolCalled:
 		c.opened(r, call{false, ev.AgentID, p.CallID}, opened{p.ToolID, ev.Time})
 	case *agentevents.ToolReturned:
-		began, open := c.returned(r, call{false, ev.AgentID, p.CallID})
+		began, open, again := c.returned(r, call{false, ev.AgentID, p.CallID}, p.OneEvent)
+		if again && p.Status != agentevents.ToolStatusForbidden && p.Status != agentevents.ToolStatusRateLimited {
+			return
+		}
 		if !open {
 			began.of = p.ToolID
 		}
@@ -242,7 +249,10 @@ func (c *Collector) Line(line agentevents.Line) {
 		c.opened(r, call{true, ev.AgentID, p.ModelCallID}, opened{p.Model, ev.Time})
 		c.model(r, ev.AgentID, p.Model)
 	case *agentevents.ModelReturned:
-		began, _ := c.returned(r, call{true, ev.AgentID, p.ModelCallID})
+		began, _, again := c.returned(r, call{true, ev.AgentID, p.ModelCallID}, p.OneEvent)
+		if again {
+			return
+		}
 		one := calls{returned: 1, all: 1}
 		if p.Error.OK {
 			one.failed = 1
@@ -370,10 +380,22 @@ func (c *Collector) opened(r *run, k call, o opened) {
 	r.calls[call{k.model, strings.Clone(k.agent), strings.Clone(k.id)}] = opened{strings.Clone(o.of), o.at}
 }
 
-// returned takes the start of a call, and reports whether it is known.
-func (c *Collector) returned(r *run, k call) (o opened, open bool) {
-	if o, open = r.calls[k]; !open {
-		return o, false
+// returned takes the start of a call, and reports whether it is known, or whether the call has returned
+// before. A return of a whole call is that of no other.
+func (c *Collector) returned(r *run, k call, whole bool) (o opened, open, again bool) {
+	h := maphash.Comparable(c.seed, k)
+	if !whole {
+		o, open = r.calls[k]
+		again = !open && k.id != "" && slices.Contains(r.gone, h)
+	}
+	if !again {
+		if len(r.gone) == maxGone {
+			r.gone = slices.Delete(r.gone, 0, 1)
+		}
+		r.gone = append(r.gone, h)
+	}
+	if !open {
+		return o, false, again
 	}
 	if delete(r.calls, k); len(r.calls) == 0 {
 		if len(c.spare) < maxSpare {
@@ -381,7 +403,7 @@ func (c *Collector) returned(r *run, k call) (o opened, open bool) {
 		}
 		r.calls = nil // of an ended run it is memory
 	}
-	return o, true
+	return o, true, false
 }
 
 // took adds the duration of a call: the one that its return states, else the time between its

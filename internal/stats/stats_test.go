@@ -568,3 +568,41 @@ func TestEightMetricsByHand(t *testing.T) {
 }
 
 func ptr(e ae.AgentEnded) *ae.AgentEnded { return &e }
+
+// A call that returns twice counts once in every table. A return of a whole call is not that of an open one.
+func TestReturnsTwice(t *testing.T) {
+	returned := func() *ae.ToolReturned { return &ae.ToolReturned{CallID: "c", ToolID: "t", Status: ae.ToolStatusError} }
+	whole := returned()
+	whole.OneEvent, whole.Status = true, ae.ToolStatusOK
+	answered := &ae.ModelReturned{ModelCallID: "m", Model: "x", Error: ae.Some(ae.ErrorInfo{Message: "x"})}
+	c := New(ByAgent, ByTool, ByModel, ByAgentTool, ByModelTool, ByAgentModel)
+	for i, p := range []ae.Payload{
+		&ae.AgentStarted{Model: "x"}, &ae.ModelCalled{ModelCallID: "m", Model: "x"}, answered, answered,
+		&ae.ToolCalled{CallID: "c", ToolID: "t"}, whole, returned(), returned(),
+	} {
+		c.Event(ae.Event{ID: fmt.Sprint(i), RunID: "r", AgentID: "a", Sequence: uint64(i), Time: time.Unix(int64(i), 0), Payload: p})
+	}
+	r := c.Report()
+	require.Equal(t, [2]int{2, 1}, [2]int{r.ToolCalls.Calls, r.ToolCalls.Failed})
+	for _, g := range append(r.Tables, r.Table) {
+		for _, row := range g.Groups {
+			if g.By != ByModel && g.By != ByAgentModel {
+				require.Equal(t, [2]int{2, 1}, [2]int{row.ToolCalls.Calls, row.ToolCalls.Failed}, g.By)
+			}
+			if g.By == ByModel || g.By == ByAgent || g.By == ByAgentModel {
+				require.Equal(t, [2]int{1, 1}, [2]int{row.ModelCalls.Calls, row.ModelCalls.Failed}, g.By)
+			}
+		}
+	}
+}
+
+// An agent without an id has one row, also where its document has no starts of agents.
+func TestAgentOfANode(t *testing.T) {
+	c := New(ByAgent)
+	c.Event(ae.Event{RunID: "r", Scope: ae.Scope{NodeID: "n", NodeRunID: "n#1"}, Payload: &ae.ToolReturned{
+		CallID: "c", ToolID: "t", Status: ae.ToolStatusOK, OneEvent: true, Duration: ae.Some(time.Second),
+	}})
+	groups := c.Report().Groups
+	require.Len(t, groups, 1)
+	require.Equal(t, "n", groups[0].Name)
+}

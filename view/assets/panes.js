@@ -50,7 +50,7 @@ function drawRight(app) {
     long("Line of the event", pretty),
     make("h2", {}, "State after this event"),
     dl("State", [["run", s.status], ["open calls", open.length ? open.join(", ") : "none"], ["waits for", s.questions.length ? s.questions.join(", ") : "nobody"],
-      ["calls", c.calls && c.calls + (c.failed ? " (" + c.failed + " failed)" : "")], ["model calls", c.models || ""], ["messages", c.messages || ""], ["tokens", c.tokens || ""],
+      ["calls", c.calls && c.calls + (c.failed ? " (" + c.failed + " failed)" : "")], ["model calls", c.models || ""], ["messages", c.messages || ""], ["tokens", c.tokens && (c.least ? "at least " : "") + c.tokens],
       ["cost", c.cost !== undefined ? "$" + Number(c.cost.toFixed(4)) : ""], ["violations", c.violations || ""]]),
     run.rows.length > 4096 && s.counted >= 0 && make("p", { class: "weak" }, "The figures are those after event " + run.rows[s.counted][SEQ] + "."),
     make("table", {}, make("caption", {}, "Agents now"), ...Object.entries(s.agents).map(([id, w]) => make("tr", {}, make("th", { scope: "row", class: "wrap" }, visible(nameOf(run, id) || "run")), make("td", { class: "word" }, visible(w))))),

@@ -275,6 +275,7 @@ type state struct {
 	Counters  struct {
 		Calls, Failed, Models, Messages, Violations int
 		Tokens                                      int64
+		Least                                       bool
 	} `json:"counters"`
 	Tree map[string]json.RawMessage `json:"tree"`
 }
@@ -367,6 +368,8 @@ func sameState(t *testing.T, want *agentevents.RunSnapshot, got state, at int) {
 		models += a.ModelCalls
 	}
 	c := got.Counters
+	require.Equal(t, shown.Tokens(want.Usage.Usage), c.Tokens, at)
+	require.Equal(t, want.Usage.Partial, c.Least, at)
 	require.Equal(t, []int{questions, calls, failed, models, len(want.Messages), want.ViolationCount}, []int{len(got.Questions), c.Calls, c.Failed, c.Models, c.Messages, c.Violations}, at)
 	require.Equal(t, len(want.State), len(got.Tree), at)
 	for k, v := range want.State {

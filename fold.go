@@ -561,6 +561,9 @@ func (f *Fold) detach() *RunSnapshot {
 // finish sets the fields that are derived from others, and the host's state.
 func (o *FoldOptions) finish(s *RunSnapshot) *RunSnapshot {
 	s.Status = s.status()
+	if s.TerminalKind == "" {
+		s.EndMadeUp = s.Status.Terminal() && s.endMadeUp()
+	}
 	if s.CompletedAt.IsZero() && s.Status.Terminal() {
 		if s.sessionEnded() {
 			s.CompletedAt = s.SessionEndedAt
@@ -688,6 +691,28 @@ func (r *RunSnapshot) badTurn() (bad *TurnSnapshot, how agentEnd) {
 		}
 	}
 	return bad, how
+}
+
+// endMadeUp reports whether the status of a run that is over, without an end of its own, follows
+// from an end that is made up.
+func (r *RunSnapshot) endMadeUp() bool {
+	if r.sessionEnded() || r.Resume.finalized {
+		return r.Resume.endMadeUp
+	}
+	turns := false
+	for t := range r.turns {
+		if turns = true; t.EndMadeUp {
+			return true
+		}
+	}
+	if !turns {
+		for _, a := range r.Agents {
+			if a.EndMadeUp {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // sessionWord returns the word for how the session ended. An error without a word is a failure.

@@ -81,7 +81,7 @@ func (v *view) agentStarted(ev *Event, sub *subject) {
 		}
 		return
 	}
-	rec.EndedAt, rec.Duration = time.Time{}, Opt[time.Duration]{}
+	rec.EndedAt, rec.EndMadeUp, rec.Duration = time.Time{}, false, Opt[time.Duration]{}
 	rec.Outcome, rec.EndStatus, rec.EndReason, rec.Error = "", "", "", Opt[ErrorInfo]{}
 	rec.Result, rec.StructuredOutput, rec.ResultSchema = "", "", ""
 	rec.Totals, rec.NumTurns, rec.ConvergenceScore = Opt[Totals]{}, Opt[int]{}, Opt[float64]{}
@@ -186,6 +186,7 @@ func (v *view) agentEnded(ev *Event, sub *subject) {
 	if !told || p.tells() {
 		rec.Outcome, rec.EndStatus = AgentOutcome(v.intern(string(p.Outcome))), v.intern(p.Status)
 		rec.Error = v.errorInfo(sub, p.Error)
+		rec.EndMadeUp = ev.Marks.Has(MarkSynthetic)
 	}
 	if !told || p.tells() || p.Reason != "" {
 		rec.EndReason = v.keep(beginning(p.Reason))

@@ -140,7 +140,7 @@ func (v *view) turnStartedLate(ev *Event, sub *subject) {
 		*t = v.turn(ev, sub, ev.Payload.(*TurnStarted))
 		t.Sequence = min(t.Sequence, was.Sequence) // the place of what came in between is in the turn
 		t.EndSequence, t.EndedAt = max(was.EndSequence, ev.Sequence), was.EndedAt
-		t.Duration, t.Error = elapsed(was.Duration, t.StartedAt, was.EndedAt), was.Error
+		t.Duration, t.Error, t.EndMadeUp = elapsed(was.Duration, t.StartedAt, was.EndedAt), was.Error, was.EndMadeUp
 		t.Said, t.Text, t.Intent = was.Said, was.Text, was.Intent
 		v.noteTurn(i)
 		return
@@ -208,7 +208,7 @@ func (v *view) turnEnded(ev *Event, sub *subject) {
 	t.EndSequence = ev.Sequence
 	t.EndedAt, t.Duration = ev.Time, elapsed(p.Duration, t.StartedAt, ev.Time)
 	v.began(t.StartedAt)
-	t.Error = v.errorInfo(sub, p.Error)
+	t.Error, t.EndMadeUp = v.errorInfo(sub, p.Error), ev.Marks.Has(MarkSynthetic)
 }
 
 func (v *view) turnSummarized(ev *Event, sub *subject) {
@@ -606,6 +606,7 @@ func (v *view) workflowFinalized(ev *Event, _ *subject) {
 	p := ev.Payload.(*WorkflowFinalized)
 	w := v.workflow(ev)
 	w.Finalized, w.FinalizedAt, w.TotalTokens = true, ev.Time, Some(p.TotalTokens)
+	v.s.Resume.endMadeUp = ev.Marks.Has(MarkSynthetic)
 	w.TotalAgents, w.Duration = Some(p.TotalAgents), Some(p.Duration)
 }
 
@@ -620,6 +621,7 @@ func (v *view) workflowNotFinalized(ev *Event, id, word, reason string) {
 			continue
 		}
 		w.Finalized, w.FinalizedAt, w.Ended = true, ev.Time, v.intern(word)
+		v.s.Resume.endMadeUp = ev.Marks.Has(MarkSynthetic)
 		if reason != "" {
 			w.Error = Some(ErrorInfo{Message: v.keep(reason)})
 		}

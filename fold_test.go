@@ -752,6 +752,14 @@ func TestRunStatusIsDerived(t *testing.T) {
 			require.Equal(t, c.want, s.Status)
 			require.Equal(t, c.want == RunStatusCompleted || c.want == RunStatusFailed || c.want == RunStatusCancelled, s.Status.Terminal())
 			require.Equal(t, s.Status.Terminal(), !s.CompletedAt.IsZero())
+			require.False(t, s.EndMadeUp)
+			madeUp := slices.Clone(c.log)
+			for i := range madeUp {
+				madeUp[i].Marks |= MarkSynthetic
+			}
+			guess := fold(t, madeUp...)
+			require.Equal(t, c.want, guess.Status)
+			require.Equal(t, s.Status.Terminal(), guess.EndMadeUp)
 
 			// A fold and an emitter that go on from the snapshot know the same.
 			f, err := ResumeFold(s, FoldOptions{})
@@ -770,6 +778,27 @@ func TestRunStatusIsDerived(t *testing.T) {
 			}
 		})
 	}
+}
+
+// The mark of an end goes when its agent, turn or run goes on.
+func TestEndsMadeUp(t *testing.T) {
+	synthetic := func(e *Event) { e.Marks = MarkSynthetic }
+	log := []Event{
+		ev("a", started()), ev("a", &TurnStarted{}), ev("a", &TurnEnded{}, synthetic), ev("a", &AgentEnded{}, synthetic),
+		ev("a", started()), ev("a", &TurnStarted{}), ev("a", &TurnEnded{}), ev("a", &AgentEnded{}),
+	}
+	s := fold(t, log[:4]...)
+	require.Equal(t, [3]bool{true, true, true}, [3]bool{s.EndMadeUp, s.Agents["a"].EndMadeUp, s.Turns[0].EndMadeUp})
+	s = fold(t, log[:5]...)
+	require.Equal(t, [2]bool{false, false}, [2]bool{s.EndMadeUp, s.Agents["a"].EndMadeUp})
+	s = fold(t, log...)
+	require.Equal(t, [3]bool{false, false, false}, [3]bool{s.EndMadeUp, s.Agents["a"].EndMadeUp, s.Turns[1].EndMadeUp})
+	require.True(t, s.Agents["a"].Earlier[0].EndMadeUp)
+
+	s = fold(t, ev("", &RunStarted{}), ev("a", started()), ev("a", &AgentEnded{}, synthetic), ev("", &RunCompleted{}))
+	require.Equal(t, [2]bool{false, true}, [2]bool{s.EndMadeUp, s.Agents["a"].EndMadeUp})
+	s = fold(t, ev("", &RunStarted{}), ev("", &RunFailed{}, synthetic), ev("", audit(AuditPass)))
+	require.True(t, s.EndMadeUp)
 }
 
 // A run that is a turn fails with the turn's error, until it goes on.
@@ -1336,6 +1365,7 @@ func TestSnapshotRoundTrip(t *testing.T) {
 	require.ErrorAs(t, s.UnmarshalJSON([]byte(`{"agents":{"a":{"step":"x"}}}`)), &le)
 	require.Equal(t, "/agents/a/step", le.Pointer)
 	require.ErrorAs(t, s.UnmarshalJSON([]byte(`{} {}`)), &le)
+	require.ErrorContains(t, s.UnmarshalJSON([]byte(`{"retracted":[],"retractedMessages":[],"retracted":[]}`)), "duplicate")
 	require.ErrorAs(t, s.UnmarshalJSON([]byte("{\"runId\":\"\xff\"}")), &le)
 	require.NoError(t, s.UnmarshalJSON([]byte(`{"runId":"r","ofANewerVersion":[1]}`)))
 }

@@ -332,7 +332,7 @@ func (v *view) sessionStarted(ev *Event, _ *subject) {
 
 func (v *view) sessionCompleted(ev *Event, sub *subject) {
 	p := ev.Payload.(*SessionCompleted)
-	v.s.SessionEndedAt = ev.Time
+	v.s.SessionEndedAt, v.s.Resume.endMadeUp = ev.Time, ev.Marks.Has(MarkSynthetic)
 	replace(&v.s.SessionStatus, p.Status)
 	if p.Reason != "" || v.s.Facts.OK {
 		replace(&v.facts().SessionReason, p.Reason)
@@ -363,15 +363,19 @@ func (v *view) runResumed(*Event, *subject) {
 	s.CurrentNodeID = ""
 }
 
+func (v *view) runEnded(ev *Event, refused int) {
+	v.s.CompletedAt, v.s.EndMadeUp, v.s.Refused = ev.Time, ev.Marks.Has(MarkSynthetic), refused
+}
+
 func (v *view) runCompleted(ev *Event, sub *subject) {
 	p := ev.Payload.(*RunCompleted)
-	v.s.CompletedAt, v.s.Refused = ev.Time, p.Refused
+	v.runEnded(ev, p.Refused)
 	v.replaceJSON(sub, &v.s.Result, p.Outputs)
 }
 
 func (v *view) runFailed(ev *Event, sub *subject) {
 	p := ev.Payload.(*RunFailed)
-	v.s.CompletedAt, v.s.Refused = ev.Time, p.Refused
+	v.runEnded(ev, p.Refused)
 	if p.Error.OK {
 		v.s.Error = v.errorInfo(sub, p.Error)
 	}
@@ -383,7 +387,7 @@ func (v *view) runFailed(ev *Event, sub *subject) {
 
 func (v *view) runCancelled(ev *Event, _ *subject) {
 	p := ev.Payload.(*RunCancelled)
-	v.s.CompletedAt, v.s.Refused = ev.Time, p.Refused
+	v.runEnded(ev, p.Refused)
 	v.set(&v.s.CancelReason, p.Reason)
 }
 

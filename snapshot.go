@@ -102,6 +102,7 @@ type runResume struct {
 	// Only a fold writes these; an emitter leaves them empty.
 	reported      bool           `wire:"reported,omitzero"`      // usage was reported since the last turn.summarized
 	sessionError  Opt[ErrorInfo] `wire:"sessionError,omitzero"`  // SessionCompleted.Error
+	endMadeUp     bool           `wire:"endMadeUp,omitzero"`     // the latest SessionCompleted or WorkflowFinalized has MarkSynthetic
 	expected      []AgentRef     `wire:"expected,omitzero"`      // agents that a node or a handoff has named and that have no event yet
 	lastEdge      string         `wire:"lastEdge,omitzero"`      // the edge fired last
 	messageEvents []string       `wire:"messageEvents,omitzero"` // event id of each message
@@ -138,6 +139,7 @@ type RunSnapshot struct {
 	Status         RunStatus `json:"status"`                  // see RunStatus
 	StartedAt      time.Time `json:"startedAt,omitzero"`      // time of run.started, else of the first event that is not a delta
 	CompletedAt    time.Time `json:"completedAt,omitzero"`    // time of the terminal event, else of the session's end, else of the last of the workflow's, the agents' and the only turn's; zero until the run is over
+	EndMadeUp      bool      `json:"endMadeUp,omitzero"`      // the status follows from an end with MarkSynthetic, which no line of the source tells
 	CurrentNodeID  string    `json:"currentNodeId,omitzero"`  // the node started or resumed last; empty once it has ended
 	Paused         bool      `json:"paused,omitzero"`         // see RunStatusPaused
 	Cancelling     bool      `json:"cancelling,omitzero"`     // see RunStatusCancelling
@@ -246,7 +248,7 @@ func (a *AgentSnapshot) attempt() AttemptSnapshot {
 		ToolSuccesses: a.ToolSuccesses - before.ToolSuccesses, ToolRefusals: a.ToolRefusals - before.ToolRefusals,
 		ToolsUndecided: a.ToolsUndecided - before.ToolsUndecided, ModelCalls: a.ModelCalls - before.ModelCalls,
 		ModelFailures: a.ModelFailures - before.ModelFailures, Errors: a.Errors - before.Errors,
-		Outcome: a.Outcome, EndStatus: a.EndStatus, EndReason: a.EndReason, Error: a.Error,
+		Outcome: a.Outcome, EndStatus: a.EndStatus, EndReason: a.EndReason, EndMadeUp: a.EndMadeUp, Error: a.Error,
 		Result: a.Result, NumTurns: a.NumTurns, ConvergenceScore: a.ConvergenceScore,
 		Text: a.Text,
 	}
@@ -356,6 +358,7 @@ type AgentSnapshot struct {
 	LastError         Opt[ErrorInfo]     `json:"lastError,omitzero"`         // the latest agent.error, without warnings
 	Outcome           AgentOutcome       `json:"outcome,omitzero"`           // AgentEnded.Outcome; empty while open, like all from the end
 	EndStatus         string             `json:"endStatus,omitzero"`         // AgentEnded.Status
+	EndMadeUp         bool               `json:"endMadeUp,omitzero"`         // the end has MarkSynthetic: no line of the source tells it
 	EndReason         string             `json:"endReason,omitzero"`         // AgentEnded.Reason
 	Error             Opt[ErrorInfo]     `json:"error,omitzero"`             // AgentEnded.Error
 	Result            string             `json:"result,omitzero"`            // AgentEnded.Result
@@ -406,6 +409,7 @@ type AttemptSnapshot struct {
 	LastError        Opt[ErrorInfo]     `json:"lastError,omitzero"`        // the latest agent.error, without warnings
 	Outcome          AgentOutcome       `json:"outcome,omitzero"`          // AgentEnded.Outcome
 	EndStatus        string             `json:"endStatus,omitzero"`        // AgentEnded.Status
+	EndMadeUp        bool               `json:"endMadeUp,omitzero"`        // its end has MarkSynthetic
 	EndReason        string             `json:"endReason,omitzero"`        // AgentEnded.Reason
 	Error            Opt[ErrorInfo]     `json:"error,omitzero"`            // AgentEnded.Error
 	Result           string             `json:"result,omitzero"`           // AgentEnded.Result
@@ -489,6 +493,7 @@ type TurnSnapshot struct {
 	SpanID      string             `json:"spanId,omitzero"`      // span of its start, else of its end
 	StartedAt   time.Time          `json:"startedAt,omitzero"`   // time of its start; zero when that is not in the log
 	EndedAt     time.Time          `json:"endedAt,omitzero"`     // time of its closing event; zero while open
+	EndMadeUp   bool               `json:"endMadeUp,omitzero"`   // the closing event has MarkSynthetic
 	Duration    Opt[time.Duration] `json:"durationMs,omitzero"`  // duration of the closing event, else EndedAt - StartedAt
 	Error       Opt[ErrorInfo]     `json:"error,omitzero"`       // set when it failed
 	Asked       string             `json:"asked,omitzero"`       // the request: the text of the first of these attributes of its start: user_input, user_message, input, prompt, query, question, message

@@ -2677,6 +2677,10 @@ func (v *runResume) appendJSON(dst []byte) []byte {
 		dst = append(dst, `,"sessionError":`...)
 		dst = v.sessionError.V.appendJSON(dst)
 	}
+	if v.endMadeUp {
+		dst = append(dst, `,"endMadeUp":`...)
+		dst = strconv.AppendBool(dst, v.endMadeUp)
+	}
 	if v.expected != nil {
 		dst = append(dst, `,"expected":`...)
 		dst = appendListOfAgentRef(dst, v.expected)
@@ -2758,6 +2762,10 @@ func (v *RunSnapshot) appendJSON(dst []byte) []byte {
 	if !v.CompletedAt.IsZero() {
 		dst = append(dst, `,"completedAt":`...)
 		dst = jsonwire.AppendTime(dst, v.CompletedAt)
+	}
+	if v.EndMadeUp {
+		dst = append(dst, `,"endMadeUp":`...)
+		dst = strconv.AppendBool(dst, v.EndMadeUp)
 	}
 	if v.CurrentNodeID != "" {
 		dst = append(dst, `,"currentNodeId":`...)
@@ -3169,6 +3177,10 @@ func (v *AgentSnapshot) appendJSON(dst []byte) []byte {
 		dst = append(dst, `,"endStatus":`...)
 		dst = jsonwire.AppendString(dst, v.EndStatus)
 	}
+	if v.EndMadeUp {
+		dst = append(dst, `,"endMadeUp":`...)
+		dst = strconv.AppendBool(dst, v.EndMadeUp)
+	}
 	if v.EndReason != "" {
 		dst = append(dst, `,"endReason":`...)
 		dst = jsonwire.AppendString(dst, v.EndReason)
@@ -3316,6 +3328,10 @@ func (v *AttemptSnapshot) appendJSON(dst []byte) []byte {
 	if v.EndStatus != "" {
 		dst = append(dst, `,"endStatus":`...)
 		dst = jsonwire.AppendString(dst, v.EndStatus)
+	}
+	if v.EndMadeUp {
+		dst = append(dst, `,"endMadeUp":`...)
+		dst = strconv.AppendBool(dst, v.EndMadeUp)
 	}
 	if v.EndReason != "" {
 		dst = append(dst, `,"endReason":`...)
@@ -3532,6 +3548,10 @@ func (v *TurnSnapshot) appendJSON(dst []byte) []byte {
 	if !v.EndedAt.IsZero() {
 		dst = append(dst, `,"endedAt":`...)
 		dst = jsonwire.AppendTime(dst, v.EndedAt)
+	}
+	if v.EndMadeUp {
+		dst = append(dst, `,"endMadeUp":`...)
+		dst = strconv.AppendBool(dst, v.EndMadeUp)
 	}
 	if v.Duration.OK {
 		dst = append(dst, `,"durationMs":`...)

@@ -4863,49 +4863,56 @@ func (v *runResume) parseJSON(s *jsonwire.Scanner) error {
 				err = v.sessionError.V.parseJSON(s)
 				v.sessionError.OK = err == nil
 			}
-		case 11: // expected
+		case 11: // endMadeUp
+			if !m.null(s, name) {
+				v.endMadeUp, err = s.Bool()
+				if !v.endMadeUp {
+					m.spelled(name, `false`)
+				}
+			}
+		case 12: // expected
 			if !m.null(s, name) {
 				v.expected, err = parseListOfAgentRef(s)
 			}
 			if len(v.expected) == 0 {
 				v.expected = nil
 			}
-		case 12: // lastEdge
+		case 13: // lastEdge
 			if !m.null(s, name) {
 				v.lastEdge, err = s.String()
 				if v.lastEdge == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case 13: // messageEvents
+		case 14: // messageEvents
 			if !m.null(s, name) {
 				v.messageEvents, err = parseListOfString(s)
 			}
 			if len(v.messageEvents) == 0 {
 				v.messageEvents = nil
 			}
-		case 14: // recent
+		case 15: // recent
 			if !m.null(s, name) {
 				v.recent, err = parseListOfFingerprint(s)
 			}
 			if len(v.recent) == 0 {
 				v.recent = nil
 			}
-		case 15: // recentDeltas
+		case 16: // recentDeltas
 			if !m.null(s, name) {
 				v.recentDeltas, err = parseListOfFingerprint(s)
 			}
 			if len(v.recentDeltas) == 0 {
 				v.recentDeltas = nil
 			}
-		case 16: // strays
+		case 17: // strays
 			if !m.null(s, name) {
 				v.strays, err = parseListOfFingerprint(s)
 			}
 			if len(v.strays) == 0 {
 				v.strays = nil
 			}
-		case 17: // gone
+		case 18: // gone
 			if !m.null(s, name) {
 				v.gone, err = parseListOfUint64(s)
 			}
@@ -4933,6 +4940,7 @@ var namesOfrunResume = jsonwire.Names(
 	"early",
 	"reported",
 	"sessionError",
+	"endMadeUp",
 	"expected",
 	"lastEdge",
 	"messageEvents",
@@ -5054,259 +5062,266 @@ func (v *RunSnapshot) parseJSON(s *jsonwire.Scanner) error {
 					m.spelled(name, `"0001-01-01T00:00:00.000Z"`)
 				}
 			}
-		case 13: // currentNodeId
+		case 13: // endMadeUp
+			if !m.null(s, name) {
+				v.EndMadeUp, err = s.Bool()
+				if !v.EndMadeUp {
+					m.spelled(name, `false`)
+				}
+			}
+		case 14: // currentNodeId
 			if !m.null(s, name) {
 				v.CurrentNodeID, err = s.String()
 				if v.CurrentNodeID == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case 14: // paused
+		case 15: // paused
 			if !m.null(s, name) {
 				v.Paused, err = s.Bool()
 				if !v.Paused {
 					m.spelled(name, `false`)
 				}
 			}
-		case 15: // cancelling
+		case 16: // cancelling
 			if !m.null(s, name) {
 				v.Cancelling, err = s.Bool()
 				if !v.Cancelling {
 					m.spelled(name, `false`)
 				}
 			}
-		case 16: // cancelReason
+		case 17: // cancelReason
 			if !m.null(s, name) {
 				v.CancelReason, err = s.String()
 				if v.CancelReason == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case 17: // sessionGoal
+		case 18: // sessionGoal
 			if !m.null(s, name) {
 				v.SessionGoal, err = s.String()
 				if v.SessionGoal == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case 18: // sessionStatus
+		case 19: // sessionStatus
 			if !m.null(s, name) {
 				v.SessionStatus, err = s.String()
 				if v.SessionStatus == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case 19: // sessionEndedAt
+		case 20: // sessionEndedAt
 			if !m.null(s, name) {
 				v.SessionEndedAt, err = s.Time()
 				if v.SessionEndedAt.IsZero() {
 					m.spelled(name, `"0001-01-01T00:00:00.000Z"`)
 				}
 			}
-		case 20: // sessionResult
+		case 21: // sessionResult
 			v.SessionResult, err = parseAny(s)
-		case 21: // agent
+		case 22: // agent
 			if !m.null(s, name) {
 				err = v.Agent.V.parseJSON(s)
 				v.Agent.OK = err == nil
 			}
-		case 22: // runOrchestrator
+		case 23: // runOrchestrator
 			v.RunOrchestrator, err = parseAny(s)
-		case 23: // inputs
+		case 24: // inputs
 			v.Inputs, err = parseAny(s)
-		case 24: // result
+		case 25: // result
 			v.Result, err = parseAny(s)
-		case 25: // error
+		case 26: // error
 			if !m.null(s, name) {
 				err = v.Error.V.parseJSON(s)
 				v.Error.OK = err == nil
 			}
-		case 26: // refused
+		case 27: // refused
 			if !m.null(s, name) {
 				v.Refused, err = s.SmallInt()
 				if v.Refused == 0 {
 					m.spelled(name, `0`)
 				}
 			}
-		case 27: // outputs
+		case 28: // outputs
 			v.Outputs, err = parseMapOfJSON(s)
 			if len(v.Outputs) == 0 {
 				v.Outputs = nil
 			}
-		case 28: // state
+		case 29: // state
 			v.State, err = parseMapOfJSON(s)
 			if len(v.State) == 0 {
 				v.State = nil
 			}
-		case 29: // nodeStatus
+		case 30: // nodeStatus
 			v.NodeStatus, err = parseMapOfNodeStatus(s)
 			if len(v.NodeStatus) == 0 {
 				v.NodeStatus = nil
 			}
-		case 30: // nodeRuns
+		case 31: // nodeRuns
 			v.NodeRuns, err = parseMapOfInt(s)
 			if len(v.NodeRuns) == 0 {
 				v.NodeRuns = nil
 			}
-		case 31: // suspended
+		case 32: // suspended
 			v.Suspended, err = parseMapOfString(s)
 			if len(v.Suspended) == 0 {
 				v.Suspended = nil
 			}
-		case 32: // edgeStatus
+		case 33: // edgeStatus
 			v.EdgeStatus, err = parseMapOfEdgeStatus(s)
 			if len(v.EdgeStatus) == 0 {
 				v.EdgeStatus = nil
 			}
-		case 33: // loopCounters
+		case 34: // loopCounters
 			v.LoopCounters, err = parseMapOfInt(s)
 			if len(v.LoopCounters) == 0 {
 				v.LoopCounters = nil
 			}
-		case 34: // inbox
+		case 35: // inbox
 			v.Inbox, err = parseListOfInboxItem(s)
 			if len(v.Inbox) == 0 {
 				v.Inbox = nil
 			}
-		case 35: // agentSessions
+		case 36: // agentSessions
 			v.AgentSessions, err = parseMapOfString(s)
 			if len(v.AgentSessions) == 0 {
 				v.AgentSessions = nil
 			}
-		case 36: // agents
+		case 37: // agents
 			v.Agents, err = parseMapOfRefToAgentSnapshot(s)
 			if len(v.Agents) == 0 {
 				v.Agents = nil
 			}
-		case 37: // openCalls
+		case 38: // openCalls
 			v.OpenCalls, err = parseListOfRefToToolCallSnapshot(s)
 			if len(v.OpenCalls) == 0 {
 				v.OpenCalls = nil
 			}
-		case 38: // closedCalls
+		case 39: // closedCalls
 			v.ClosedCalls, err = parseListOfRefToToolCallSnapshot(s)
 			if len(v.ClosedCalls) == 0 {
 				v.ClosedCalls = nil
 			}
-		case 39: // openModelCalls
+		case 40: // openModelCalls
 			v.OpenModelCalls, err = parseListOfModelCallSnapshot(s)
 			if len(v.OpenModelCalls) == 0 {
 				v.OpenModelCalls = nil
 			}
-		case 40: // droppedCalls
+		case 41: // droppedCalls
 			if !m.null(s, name) {
 				v.DroppedCalls, err = s.SmallInt()
 				if v.DroppedCalls == 0 {
 					m.spelled(name, `0`)
 				}
 			}
-		case 41: // tools
+		case 42: // tools
 			v.Tools, err = parseMapOfRefToToolStats(s)
 			if len(v.Tools) == 0 {
 				v.Tools = nil
 			}
-		case 42: // messages
+		case 43: // messages
 			v.Messages, err = parseListOfConversationMessage(s)
 			if len(v.Messages) == 0 {
 				v.Messages = nil
 			}
-		case 43: // turns
+		case 44: // turns
 			v.Turns, err = parseListOfTurnSnapshot(s)
 			if len(v.Turns) == 0 {
 				v.Turns = nil
 			}
-		case 44: // steps
+		case 45: // steps
 			v.Steps, err = parseListOfStepSnapshot(s)
 			if len(v.Steps) == 0 {
 				v.Steps = nil
 			}
-		case 45: // workflows
+		case 46: // workflows
 			v.Workflows, err = parseListOfWorkflowSnapshot(s)
 			if len(v.Workflows) == 0 {
 				v.Workflows = nil
 			}
-		case 46: // phases
+		case 47: // phases
 			v.Phases, err = parseListOfPhaseSnapshot(s)
 			if len(v.Phases) == 0 {
 				v.Phases = nil
 			}
-		case 47: // checkpoints
+		case 48: // checkpoints
 			v.Checkpoints, err = parseListOfCheckpointSnapshot(s)
 			if len(v.Checkpoints) == 0 {
 				v.Checkpoints = nil
 			}
-		case 48: // approvals
+		case 49: // approvals
 			v.Approvals, err = parseListOfApprovalSnapshot(s)
 			if len(v.Approvals) == 0 {
 				v.Approvals = nil
 			}
-		case 49: // clarifications
+		case 50: // clarifications
 			v.Clarifications, err = parseListOfClarificationSnapshot(s)
 			if len(v.Clarifications) == 0 {
 				v.Clarifications = nil
 			}
-		case 50: // handoffs
+		case 51: // handoffs
 			v.Handoffs, err = parseListOfHandoffSnapshot(s)
 			if len(v.Handoffs) == 0 {
 				v.Handoffs = nil
 			}
-		case 51: // tasks
+		case 52: // tasks
 			v.Tasks, err = parseListOfTaskSnapshot(s)
 			if len(v.Tasks) == 0 {
 				v.Tasks = nil
 			}
-		case 52: // audits
+		case 53: // audits
 			v.Audits, err = parseListOfAuditSnapshot(s)
 			if len(v.Audits) == 0 {
 				v.Audits = nil
 			}
-		case 53: // claims
+		case 54: // claims
 			v.Claims, err = parseListOfClaimSnapshot(s)
 			if len(v.Claims) == 0 {
 				v.Claims = nil
 			}
-		case 54: // issues
+		case 55: // issues
 			v.Issues, err = parseListOfIssueSnapshot(s)
 			if len(v.Issues) == 0 {
 				v.Issues = nil
 			}
-		case 55: // citations
+		case 56: // citations
 			v.Citations, err = s.SmallInt()
-		case 56: // facts
+		case 57: // facts
 			if !m.null(s, name) {
 				err = v.Facts.V.parseJSON(s)
 				v.Facts.OK = err == nil
 			}
-		case 57: // budgets
+		case 58: // budgets
 			v.Budgets, err = parseListOfBudgetSnapshot(s)
 			if len(v.Budgets) == 0 {
 				v.Budgets = nil
 			}
-		case 58: // blackboard
+		case 59: // blackboard
 			v.Blackboard, err = parseMapOfBlackboardItem(s)
 			if len(v.Blackboard) == 0 {
 				v.Blackboard = nil
 			}
-		case 59: // usage
+		case 60: // usage
 			err = v.Usage.parseJSON(s)
-		case 60: // violations
+		case 61: // violations
 			v.Violations, err = parseListOfRefToRuleError(s)
 			if len(v.Violations) == 0 {
 				v.Violations = nil
 			}
-		case 61: // violationCount
+		case 62: // violationCount
 			v.ViolationCount, err = s.SmallInt()
-		case 62: // unknown
+		case 63: // unknown
 			v.Unknown, err = parseMapOfInt(s)
 			if len(v.Unknown) == 0 {
 				v.Unknown = nil
 			}
-		case 63: // retracted
+		case 64: // retracted
 			v.Retracted, err = parseListOfString(s)
 			if len(v.Retracted) == 0 {
 				v.Retracted = nil
 			}
-		case 64: // retractedMessages
+		case 65: // retractedMessages
 			v.RetractedMessages, err = parseListOfConversationMessage(s)
 			if len(v.RetractedMessages) == 0 {
 				v.RetractedMessages = nil
@@ -5334,6 +5349,7 @@ var namesOfRunSnapshot = jsonwire.Names(
 	"status",
 	"startedAt",
 	"completedAt",
+	"endMadeUp",
 	"currentNodeId",
 	"paused",
 	"cancelling",
@@ -5959,73 +5975,80 @@ func (v *AgentSnapshot) parseJSON(s *jsonwire.Scanner) error {
 					m.spelled(name, `""`)
 				}
 			}
-		case 42: // endReason
+		case 42: // endMadeUp
+			if !m.null(s, name) {
+				v.EndMadeUp, err = s.Bool()
+				if !v.EndMadeUp {
+					m.spelled(name, `false`)
+				}
+			}
+		case 43: // endReason
 			if !m.null(s, name) {
 				v.EndReason, err = s.String()
 				if v.EndReason == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case 43: // error
+		case 44: // error
 			if !m.null(s, name) {
 				err = v.Error.V.parseJSON(s)
 				v.Error.OK = err == nil
 			}
-		case 44: // result
+		case 45: // result
 			if !m.null(s, name) {
 				v.Result, err = s.String()
 				if v.Result == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case 45: // refused
+		case 46: // refused
 			if !m.null(s, name) {
 				v.Refused, err = s.SmallInt()
 				if v.Refused == 0 {
 					m.spelled(name, `0`)
 				}
 			}
-		case 46: // structuredOutput
+		case 47: // structuredOutput
 			v.StructuredOutput, err = parseAny(s)
-		case 47: // resultSchema
+		case 48: // resultSchema
 			v.ResultSchema, err = parseAny(s)
-		case 48: // totals
+		case 49: // totals
 			if !m.null(s, name) {
 				err = v.Totals.V.parseJSON(s)
 				v.Totals.OK = err == nil
 			}
-		case 49: // numTurns
+		case 50: // numTurns
 			if !m.null(s, name) {
 				v.NumTurns.V, err = s.SmallInt()
 				v.NumTurns.OK = err == nil
 			}
-		case 50: // convergenceScore
+		case 51: // convergenceScore
 			if !m.null(s, name) {
 				v.ConvergenceScore.V, err = s.Float()
 				v.ConvergenceScore.OK = err == nil
 			}
-		case 51: // text
+		case 52: // text
 			if !m.null(s, name) {
 				v.Text, err = s.String()
 				if v.Text == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case 52: // reasoning
+		case 53: // reasoning
 			if !m.null(s, name) {
 				v.Reasoning, err = s.String()
 				if v.Reasoning == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case 53: // usage
+		case 54: // usage
 			err = v.Usage.parseJSON(s)
-		case 54: // earlier
+		case 55: // earlier
 			v.Earlier, err = parseListOfAttemptSnapshot(s)
 			if len(v.Earlier) == 0 {
 				v.Earlier = nil
 			}
-		case 55: // dropped
+		case 56: // dropped
 			if !m.null(s, name) {
 				err = v.Dropped.V.parseJSON(s)
 				v.Dropped.OK = err == nil
@@ -6082,6 +6105,7 @@ var namesOfAgentSnapshot = jsonwire.Names(
 	"lastError",
 	"outcome",
 	"endStatus",
+	"endMadeUp",
 	"endReason",
 	"error",
 	"result",
@@ -6261,36 +6285,43 @@ func (v *AttemptSnapshot) parseJSON(s *jsonwire.Scanner) error {
 					m.spelled(name, `""`)
 				}
 			}
-		case 27: // endReason
+		case 27: // endMadeUp
+			if !m.null(s, name) {
+				v.EndMadeUp, err = s.Bool()
+				if !v.EndMadeUp {
+					m.spelled(name, `false`)
+				}
+			}
+		case 28: // endReason
 			if !m.null(s, name) {
 				v.EndReason, err = s.String()
 				if v.EndReason == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case 28: // error
+		case 29: // error
 			if !m.null(s, name) {
 				err = v.Error.V.parseJSON(s)
 				v.Error.OK = err == nil
 			}
-		case 29: // result
+		case 30: // result
 			if !m.null(s, name) {
 				v.Result, err = s.String()
 				if v.Result == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case 30: // numTurns
+		case 31: // numTurns
 			if !m.null(s, name) {
 				v.NumTurns.V, err = s.SmallInt()
 				v.NumTurns.OK = err == nil
 			}
-		case 31: // convergenceScore
+		case 32: // convergenceScore
 			if !m.null(s, name) {
 				v.ConvergenceScore.V, err = s.Float()
 				v.ConvergenceScore.OK = err == nil
 			}
-		case 32: // text
+		case 33: // text
 			if !m.null(s, name) {
 				v.Text, err = s.String()
 				if v.Text == "" {
@@ -6334,6 +6365,7 @@ var namesOfAttemptSnapshot = jsonwire.Names(
 	"lastError",
 	"outcome",
 	"endStatus",
+	"endMadeUp",
 	"endReason",
 	"error",
 	"result",
@@ -6789,38 +6821,45 @@ func (v *TurnSnapshot) parseJSON(s *jsonwire.Scanner) error {
 					m.spelled(name, `"0001-01-01T00:00:00.000Z"`)
 				}
 			}
-		case 9: // durationMs
+		case 9: // endMadeUp
+			if !m.null(s, name) {
+				v.EndMadeUp, err = s.Bool()
+				if !v.EndMadeUp {
+					m.spelled(name, `false`)
+				}
+			}
+		case 10: // durationMs
 			if !m.null(s, name) {
 				v.Duration.V, err = s.Millis()
 				v.Duration.OK = err == nil
 			}
-		case 10: // error
+		case 11: // error
 			if !m.null(s, name) {
 				err = v.Error.V.parseJSON(s)
 				v.Error.OK = err == nil
 			}
-		case 11: // asked
+		case 12: // asked
 			if !m.null(s, name) {
 				v.Asked, err = s.String()
 				if v.Asked == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case 12: // said
+		case 13: // said
 			if !m.null(s, name) {
 				v.Said, err = s.String()
 				if v.Said == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case 13: // text
+		case 14: // text
 			if !m.null(s, name) {
 				v.Text, err = s.String()
 				if v.Text == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case 14: // intent
+		case 15: // intent
 			if !m.null(s, name) {
 				v.Intent, err = s.String()
 				if v.Intent == "" {
@@ -6846,6 +6885,7 @@ var namesOfTurnSnapshot = jsonwire.Names(
 	"spanId",
 	"startedAt",
 	"endedAt",
+	"endMadeUp",
 	"durationMs",
 	"error",
 	"asked",
@@ -9762,15 +9802,20 @@ func parseListOfAttemptUsage(s *jsonwire.Scanner) ([]AttemptUsage, error) {
 // members that the struct cannot hold.
 type members struct {
 	seen uint64 // bit n-1 for field n
+	more uint64 // bit n-65 for field n: only records have so many
 	last int    // number of the last field, counted from 1
 	x    extra.Builder
 }
 
 // repeats notes that field n is next, and reports whether it was there before.
 func (m *members) repeats(s *jsonwire.Scanner, n int) bool {
-	bit := uint64(1) << (n - 1)
-	again := m.seen&bit != 0
-	m.seen |= bit
+	seen := &m.seen
+	if n > 64 {
+		seen = &m.more
+	}
+	bit := uint64(1) << ((n - 1) & 63)
+	again := *seen&bit != 0
+	*seen |= bit
 	if n < m.last {
 		s.Odd = true
 	}

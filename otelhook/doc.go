@@ -42,7 +42,8 @@
 // An end whose start is missing makes a span that lasts as long as the end states; without that
 // it has no duration, and agentevents.start.unknown. Where an event has no time a duration that its end
 // states is the span's, with agentevents.time.stated, else the span has agentevents.start.unknown or
-// agentevents.end.unknown. Attributes that an event carries beside its fields
+// agentevents.end.unknown. A span has agentevents.end.made_up if no line of the source tells its end.
+// Attributes that an event carries beside its fields
 // are agentevents.attribute.NAME; texts among them are content.
 //
 // Prompts, arguments, results, reasoning and texts of errors are content, and left out unless

@@ -587,13 +587,13 @@ func (c *collector) work() {
 		t := &c.s.Turns[i]
 		c.failed(Item{
 			Topic: Turn, Sequence: t.Sequence, Time: t.StartedAt, AgentID: t.AgentID, Subject: TurnName(t),
-		}, t.Error)
+		}, t.Error, t.EndMadeUp)
 	}
 	for i := range c.s.Steps {
 		st := &c.s.Steps[i]
 		c.failed(Item{
 			Topic: Step, Sequence: st.Sequence, Time: st.StartedAt, AgentID: st.AgentID, Subject: stepName(st),
-		}, st.Error)
+		}, st.Error, false)
 	}
 	for i := range c.s.Tasks {
 		t := &c.s.Tasks[i]
@@ -636,12 +636,12 @@ func (c *collector) work() {
 }
 
 // failed adds a turn or a step that failed or was cancelled.
-func (c *collector) failed(l Item, err agentevents.Opt[agentevents.ErrorInfo]) {
+func (c *collector) failed(l Item, err agentevents.Opt[agentevents.ErrorInfo], madeUp bool) {
 	word, how := view.Error(err)
 	if how == endword.Succeeded {
 		return
 	}
-	l.Concern, l.Mark, l.Status = Failed, view.MarkOf(how), word
+	l.Concern, l.Mark, l.Status = Failed, view.MarkOf(how), word+view.MadeUp(madeUp)
 	if how == endword.Cancelled {
 		l.Concern = Look
 	}

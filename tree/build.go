@@ -721,6 +721,7 @@ func (b *builder) spans(add func(agent string, n *node)) {
 			l.detail = ""
 		}
 		b.span(&l, t.EndedAt.IsZero(), t.Error, t.Duration)
+		l.word += view.MadeUp(t.EndMadeUp)
 		if b.taken.Text(t.AgentID, cmp.Or(t.Text, t.Said)) {
 			l.mark, l.word = warn, view.TakenBack
 		}

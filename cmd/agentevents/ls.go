@@ -29,7 +29,8 @@ its models, the reason why it failed or waits, and its session. Two runs with on
 rules. The runs stand in the order of their starts. A column without any value is left out.
 A run without an end in the log is running. A session of an agent program always has an end: if
 a turn has none in its files, the run is failed, as interrupted, for every command. The files do
-not tell whether the program was killed or still works.`,
+not tell whether the program was killed or still works. A question mark after a status means
+that no line tells the end.`,
 		examples: []string{
 			"agentevents ls logs/*.jsonl",
 			"agentevents ls --status failed run.jsonl",

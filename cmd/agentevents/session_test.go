@@ -101,3 +101,19 @@ func TestLinkedFolders(t *testing.T) {
 	link(filepath.Join(outside, "moved", filepath.Base(found[0])), "deep", filepath.Base(found[0]))
 	require.Contains(t, atHome(home, "", "sessions").err, "it is a symbolic link, which is followed only to a folder")
 }
+
+// TestMadeUpEnds: every view tells an end that no line tells.
+func TestMadeUpEnds(t *testing.T) {
+	for path, madeUp := range map[string]bool{
+		"gemini/sigint-tool": true, "qwen/tools": true, "codex/mcp": false, "pi/text": false, "gemini-stream/tools": false,
+	} {
+		for command, sign := range map[string]string{
+			"ls": "completed?", "tree": "✓ completed? ·", "show": "status     completed?", "stats": "1 end made up",
+			"fold": `"endMadeUp":true`, "export otlp": `"agentevents.end.made_up"`, "export chrome": `"agentevents.end.made_up":true`,
+		} {
+			got := exec("", append(strings.Fields(command), "../../capture/testdata/"+path)...)
+			require.Zero(t, got.code, got.err)
+			require.Equal(t, madeUp, strings.Contains(got.out, sign), "%s %s\n%s", command, path, got.out)
+		}
+	}
+}

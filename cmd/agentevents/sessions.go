@@ -99,6 +99,7 @@ type sessionRow struct {
 	Tokens  sessionTokens            `json:"tokens"`
 	CostUSD agentevents.Opt[float64] `json:"costUsd"` // null when it is not known
 	Status  string                   `json:"status"`
+	MadeUp  bool                     `json:"endMadeUp,omitzero"` // no line tells the end
 	Reason  string                   `json:"reason,omitzero"`
 	Bad     int                      `json:"badLines"` // lines that cannot be read
 	File    string                   `json:"file"`
@@ -143,7 +144,7 @@ var sessionColumns = [...]column[sessionRow]{
 		return atLeast(r.Tokens.Partial) + fmt.Sprint(r.Tokens.Total)
 	}},
 	{"COST", true, func(r sessionRow) string { return someDollars(r.CostUSD) }},
-	{"STATUS", false, func(r sessionRow) string { return visible(r.Status) }},
+	{"STATUS", false, func(r sessionRow) string { return visible(r.Status) + view.MadeUp(r.MadeUp) }},
 	{"WHY", false, func(r sessionRow) string { return brief(r.Reason, 60) }},
 }
 
@@ -371,7 +372,9 @@ func (h *homeSessions) row(s *capture.Session) (sessionRow, error) {
 	row.Tokens = sessionTokens{u.InputTokens, u.OutputTokens, u.CacheCreationInputTokens.V,
 		u.CacheReadInputTokens.V, u.ReasoningOutputTokens.V, view.Tokens(u), run.Usage.Partial}
 	row.CostUSD = run.Usage.CostUSD
-	row.Status, _ = view.Run(run)
+	row.MadeUp = run.EndMadeUp
+	word, _ := view.Run(run)
+	row.Status = strings.TrimSuffix(word, view.MadeUp(row.MadeUp))
 	row.Reason = report.Reason(run, items)
 	return row, nil
 }

@@ -252,6 +252,9 @@ func writeStats(w io.Writer, r *stats.Report) {
 	if n := r.Statuses[agentevents.RunStatusEnded] - total(r.EndWords); n > 0 {
 		statuses = append(statuses, fmt.Sprintf("%d ended", n))
 	}
+	if r.MadeUp > 0 {
+		statuses = append(statuses, plural(r.MadeUp, "end")+" made up")
+	}
 	line("runs", strconv.Itoa(r.Runs), strings.Join(statuses, ", "))
 	if r.Repeated > 0 {
 		line("events", strconv.Itoa(r.Events), fmt.Sprintf("%d left out: they repeat a sequence of their run, or go back", r.Repeated))

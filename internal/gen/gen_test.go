@@ -91,6 +91,7 @@ func TestErrors(t *testing.T) {
 		{"two rows", strings.Replace(fixture, "{Kind: KindPing},", "{Kind: KindPing}, {Kind: KindPing},", 1), `KindPing has two rows`},
 		{"odd row", strings.Replace(fixture, "{Kind: KindPing},", `{Kind: "ping"},`, 1), `catalog: write the row as {Kind: KindName, …}`},
 		{"too many fields", field(manyFields(65)), `Ping: 65 fields, at most 64 are supported`},
+		{"too many fields of a record", after("type Part struct{\n" + manyFields(129) + "}"), `Part: 129 fields, at most 128 are supported`},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			_, err := generate(writeFixture(t, test.source))

@@ -137,15 +137,20 @@ func errorInside(err *fieldError, name, key string) *fieldError {
 // members that the struct cannot hold.
 type members struct {
 	seen uint64 // bit n-1 for field n
+	more uint64 // bit n-65 for field n: only records have so many
 	last int    // number of the last field, counted from 1
 	x    extra.Builder
 }
 
 // repeats notes that field n is next, and reports whether it was there before.
 func (m *members) repeats(s *jsonwire.Scanner, n int) bool {
-	bit := uint64(1) << (n - 1)
-	again := m.seen&bit != 0
-	m.seen |= bit
+	seen := &m.seen
+	if n > 64 {
+		seen = &m.more
+	}
+	bit := uint64(1) << ((n - 1) & 63)
+	again := *seen&bit != 0
+	*seen |= bit
 	if n < m.last {
 		s.Odd = true
 	}

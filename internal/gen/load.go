@@ -335,7 +335,7 @@ func wireTag(tag reflect.StructTag) (string, bool) {
 	return tag.Lookup("wire")
 }
 
-// maxFields is the number of fields that fit in the mask of a parser.
+// maxFields is the number of fields that fit in the mask of a parser; a record has two masks.
 const maxFields = 64
 
 var jsonName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
@@ -377,9 +377,13 @@ func (m *model) readFields(st *structType) {
 			}
 		}
 	}
-	if len(st.fields) > maxFields {
+	most := maxFields
+	if !st.open() {
+		most *= 2
+	}
+	if len(st.fields) > most {
 		m.errorf(st.pos, "%s: %d fields, at most %d are supported; move some into a struct of their own", st.name,
-			len(st.fields), maxFields)
+			len(st.fields), most)
 	}
 }
 

@@ -41,7 +41,9 @@ type Party struct {
 	Name   string `json:"name,omitzero"`
 	Task   string `json:"task,omitzero"` // of an agent
 	Status string `json:"status,omitzero"`
-	Acts   int    `json:"acts"` // how many it did
+	// EndMadeUp is that of the snapshot. It makes no difference.
+	EndMadeUp bool `json:"endMadeUp,omitzero"`
+	Acts      int  `json:"acts"` // how many it did
 }
 
 // A Step is a number of acts that are the same, an act that only one side has, or one that
@@ -141,8 +143,9 @@ func newSide(r *run) *side {
 
 // whole describes the run.
 func (s *side) whole() *Party {
+	p := &Party{ID: s.id, Name: s.snapshot.Name, EndMadeUp: s.snapshot.EndMadeUp}
 	status, _ := view.Run(s.snapshot)
-	p := &Party{ID: s.id, Name: s.snapshot.Name, Status: status}
+	p.Status = strings.TrimSuffix(status, view.MadeUp(p.EndMadeUp))
 	for _, a := range s.order {
 		p.Acts += len(a.finish())
 	}
@@ -156,8 +159,9 @@ func (s *side) party(a *agent) *Party {
 	}
 	p := &Party{ID: a.id, Task: a.task, Acts: len(a.done)}
 	if shown := s.snapshot.Agents[a.id]; shown != nil {
-		p.Name = shown.Name
-		p.Status, _ = s.views.Status(a.id, shown)
+		p.Name, p.EndMadeUp = shown.Name, shown.EndMadeUp
+		status, _ := s.views.Status(a.id, shown)
+		p.Status = strings.TrimSuffix(status, view.MadeUp(p.EndMadeUp))
 	} else {
 		p.Status, _ = view.Node(s.snapshot, a.id)
 	}

@@ -189,7 +189,7 @@ func (p *printer) run(r *Run) {
 		if run.Name != "" {
 			text += " (" + run.Name + ")"
 		}
-		p.line("", mark, text+" "+marked(run.Status)+" · "+count(run.Acts, "act"))
+		p.line("", mark, text+" "+run.went()+" · "+count(run.Acts, "act"))
 	}
 	head("-", p.o.A, r.A)
 	head("+", p.o.B, r.B)
@@ -356,11 +356,13 @@ func (t Total) String() string {
 
 func (p *Party) name() string { return cmp.Or(p.Name, p.ID, "the run itself") }
 
+func (p *Party) went() string { return marked(p.Status) + view.MadeUp(p.EndMadeUp) }
+
 // title returns the line of an agent. A task that changed is a change of its start.
 func title(a, b *Party) string {
 	text := both(a.name(), b.name())
 	if a.Status != "" || b.Status != "" {
-		text += " " + both(cmp.Or(marked(a.Status), "no status"), cmp.Or(marked(b.Status), "no status"))
+		text += " " + both(cmp.Or(a.went(), "no status"), cmp.Or(b.went(), "no status"))
 	}
 	if task := cmp.Or(a.Task, b.Task); task != "" && (a.Task == b.Task || a.Task == "" || b.Task == "") {
 		text += ": " + task

@@ -24,7 +24,8 @@ import (
 //
 // An end whose start is not in the log makes a span that lasts as long as the end states. If the
 // end states no duration, the span has none, and [AttrNoStart]. A span of which an event has no
-// time has [AttrNoStart] or [AttrNoEnd], unless the end states the duration: [AttrStated].
+// time has [AttrNoStart] or [AttrNoEnd], unless the end states the duration: [AttrStated]. An end with
+// MarkSynthetic gives its span [AttrEndMadeUp].
 //
 // Agents are told apart as a fold does it: by agentId, else by nodeRunId, else by the spanId of
 // their start. Of several agents that have one id at a time, each has the events in its span.
@@ -722,9 +723,28 @@ func (m *Mapper) end(s *Span, ev *agentevents.Event) *Span {
 	return s
 }
 
+// madeUp reports whether a reader made up the end of a run, an agent, a turn or a tool call. The mark of
+// a call in one event tells that its beginning is made up.
+func madeUp(ev *agentevents.Event) bool {
+	if !ev.Marks.Has(agentevents.MarkSynthetic) {
+		return false
+	}
+	switch p := ev.Payload.(type) {
+	case *agentevents.RunCompleted, *agentevents.RunFailed, *agentevents.RunCancelled, *agentevents.SessionCompleted,
+		*agentevents.AgentEnded, *agentevents.TurnEnded:
+		return true
+	case *agentevents.ToolReturned:
+		return !p.OneEvent
+	}
+	return false
+}
+
 // timed returns the time at which a span ends. Where only one of its two times is known, and the
 // event states how long the work took, the other one follows.
 func (m *Mapper) timed(s *Span, ev *agentevents.Event) time.Time {
+	if madeUp(ev) {
+		s.set(val(AttrEndMadeUp, true))
+	}
 	took, at := durationOf(ev.Payload), ev.Time
 	unbegun := s.Attr(AttrNoStart).Value == true
 	if m.lent && took <= 0 {

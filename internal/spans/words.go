@@ -109,6 +109,7 @@ const (
 	AttrMadeUp       = "agentevents.made_up"       // a span of the run or an agent that no event begins
 	AttrNoStart      = "agentevents.start.unknown" // a span of an end that states no duration, or whose start has no time
 	AttrNoEnd        = "agentevents.end.unknown"   // a span whose end has no time
+	AttrEndMadeUp    = "agentevents.end.made_up"   // a span whose end no line of the source tells
 	AttrStated       = "agentevents.time.stated"   // a start or an end that follows from the duration that the log states
 	AttrStarted      = "agentevents.started"       // name of the span that a marker is for
 	AttrSequence     = "agentevents.seq"           // of the event of a log record

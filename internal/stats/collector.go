@@ -65,6 +65,7 @@ type Collector struct {
 
 	statuses map[agentevents.RunStatus]int
 	endWords map[string]int
+	madeUp   int             // runs with RunSnapshot.EndMadeUp
 	lasted   []time.Duration // of runs that are over
 	issues   int
 	audits   int64 // that agents state beyond those in the log
@@ -458,6 +459,9 @@ func (c *Collector) snapshot(r *run, s *agentevents.RunSnapshot) {
 	t := &c.total
 	t.runs++
 	c.statuses[s.Status]++
+	if s.EndMadeUp {
+		c.madeUp++
+	}
 	if word := s.SessionStatus; s.Status == agentevents.RunStatusEnded &&
 		(len(c.endWords) < maxWords || c.endWords[word] > 0) {
 		if c.endWords == nil {

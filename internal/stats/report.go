@@ -16,6 +16,7 @@ import (
 type Report struct {
 	Figures
 	Statuses    map[agentevents.RunStatus]int `json:"statuses"`            // runs by status
+	MadeUp      int                           `json:"endsMadeUp,omitzero"` // runs with RunSnapshot.EndMadeUp; Statuses has them too
 	RunDuration *Spread                       `json:"runDurationMs"`       // of runs that are over; null without any
 	Sessions    int                           `json:"sessions"`            // a run that names none is one
 	Agents      int                           `json:"agents"`              // agents of all runs
@@ -156,7 +157,7 @@ func (c *Collector) Report() *Report {
 	}
 	t := &c.total
 	r := &Report{
-		Figures: t.figures(), Statuses: c.statuses, RunDuration: spread(c.lasted), Sessions: t.sessions,
+		Figures: t.figures(), Statuses: c.statuses, MadeUp: c.madeUp, RunDuration: spread(c.lasted), Sessions: t.sessions,
 		Agents: t.agents, CostRuns: t.costRuns,
 		Undecided: t.tasks[undecided], EndWords: c.endWords, Unanswered: t.unanswered, Handoffs: t.handoffs,
 		Issues: c.issues, StatedAudits: c.audits, Compactions: t.compactions,

@@ -69,7 +69,7 @@ func alone(a *agentevents.AgentSnapshot, t *agentevents.AttemptSnapshot) *agente
 	one.ToolCalls, one.ToolFailures = t.ToolCalls, t.ToolFailures
 	one.ModelCalls, one.ModelFailures = t.ModelCalls, t.ModelFailures
 	one.Errors, one.LastError = t.Errors, t.LastError
-	one.EndStatus, one.EndReason = t.EndStatus, t.EndReason
+	one.EndStatus, one.EndReason, one.EndMadeUp = t.EndStatus, t.EndReason, t.EndMadeUp
 	one.Outcome, one.Error, one.Result = t.Outcome, t.Error, t.Result
 	one.NumTurns, one.ConvergenceScore = t.NumTurns, t.ConvergenceScore
 	one.Text, one.Reasoning, one.StructuredOutput, one.ResultSchema = t.Text, "", "", ""

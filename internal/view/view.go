@@ -219,13 +219,22 @@ var marks = [...]Mark{
 	endword.Succeeded: Good, endword.Partial: Warn, endword.Failed: Bad, endword.Refused: Bad, endword.Cancelled: Bad,
 }
 
-// Run returns the word for the status of a run, and how it went.
+// MadeUp returns the sign after the word for an end: a question mark if no line of the source tells
+// the end.
+func MadeUp(yes bool) string {
+	if yes {
+		return "?"
+	}
+	return ""
+}
+
+// Run returns the word for the status of a run with the sign of MadeUp, and how it went.
 func Run(s *agentevents.RunSnapshot) (word string, how Mark) {
 	switch s.Status {
 	case agentevents.RunStatusEnded:
-		return s.SessionStatus, MarkOf(endword.Of(s.SessionStatus))
+		return s.SessionStatus + MadeUp(s.EndMadeUp), MarkOf(endword.Of(s.SessionStatus))
 	case agentevents.RunStatusCompleted, agentevents.RunStatusFailed, agentevents.RunStatusCancelled:
-		return string(s.Status), MarkOf(endword.Of(string(s.Status)))
+		return string(s.Status) + MadeUp(s.EndMadeUp), MarkOf(endword.Of(string(s.Status)))
 	case agentevents.RunStatusPaused: // it means to go on
 		return string(s.Status), None
 	}
@@ -304,7 +313,7 @@ func Of(s *agentevents.RunSnapshot) *Agents {
 	return v
 }
 
-// Status returns the word for the status of an agent, and how it went. There is none for
+// Status returns the word for the status of an agent, with the sign of MadeUp, and how it went. There is none for
 // an agent that acts without a start, as in documents that have no starts.
 func (v *Agents) Status(id string, a *agentevents.AgentSnapshot) (word string, how Mark) {
 	switch turn := v.turns[id]; {
@@ -324,14 +333,14 @@ func (v *Agents) Status(id string, a *agentevents.AgentSnapshot) (word string, h
 		case how == endword.Cancelled && endword.Of(said) != endword.Cancelled:
 			said = "cancelled"
 		}
-		return cmp.Or(said, "ended"), MarkOf(how)
+		return cmp.Or(said, "ended") + MadeUp(a.EndMadeUp), MarkOf(how)
 	case a.Status == agentevents.StatusFailed:
 		return string(a.Status), Bad
 	case a.Status == agentevents.StatusConverged:
 		return string(a.Status), Good
 	case !a.Started && turn != nil && !turn.EndedAt.IsZero(): // its document has turns in place of a start
 		word, how := Error(turn.Error)
-		return word, MarkOf(how)
+		return word + MadeUp(turn.EndMadeUp), MarkOf(how)
 	case !a.Started && turn == nil && a.Transitions == 0:
 		if !v.starts || a.ToolCalls > 0 || a.ModelCalls > 0 || a.Errors > 0 || a.NodeID != "" ||
 			a.Text != "" || a.Reasoning != "" || a.Step.OK || a.Decisions > 0 || a.Ref.OK || v.acted[id] {

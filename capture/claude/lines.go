@@ -265,13 +265,11 @@ func subAgentEnd(p *agentevents.ToolReturned, output *object, content string) ag
 	if end.Result = contentText(output.raw("content")); end.Result == "" {
 		end.Result = contentText(content)
 	}
-	switch status := output.str("status"); {
+	switch err := transcript.StatusError(output.str("status")); {
 	case p.Error.OK:
 		end.Outcome, end.Error, end.Result = agentevents.OutcomeAborted, p.Error, ""
-	case status != "" && taskStates[status] != taskCompleted:
-		end.Outcome = agentevents.OutcomeAborted
-		end.Error = agentevents.Some(agentevents.ErrorInfo{Code: status,
-			Message: "the sub-agent ended with status " + status})
+	case err.OK:
+		end.Outcome, end.Error = agentevents.OutcomeAborted, err
 	}
 	return end
 }
@@ -485,7 +483,7 @@ func (d *Decoder) taskNotified(l *line) {
 // taskEnd returns the end of a sub-agent that a task's status and its last words tell. A task
 // without a status has completed.
 func taskEnd(status, words string) agentevents.AgentEnded {
-	if status == "" || taskStates[status] == taskCompleted {
+	if !transcript.StatusError(status).OK {
 		return agentevents.AgentEnded{Outcome: agentevents.OutcomeConverged, Result: words}
 	}
 	return agentevents.AgentEnded{

@@ -12,21 +12,6 @@ const (
 	codeCancelled = "cancelled"
 )
 
-// A taskState is the state of a sub-agent's work.
-type taskState uint8
-
-const (
-	taskWorks taskState = iota // also a word that nobody knows
-	taskCompleted
-	taskFailed
-)
-
-// taskStates are the words of tasks and of the agents of workflows.
-var taskStates = map[string]taskState{
-	"completed": taskCompleted, "complete": taskCompleted, "done": taskCompleted, "success": taskCompleted,
-	"failed": taskFailed, "error": taskFailed, "stopped": taskFailed, "killed": taskFailed, "cancelled": taskFailed, "interrupted": taskFailed,
-}
-
 // statusOf returns the status of a failed result with a text.
 func statusOf(l *line, c *call, text string) agentevents.ToolStatus {
 	if c.denied {

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/capture/internal/transcript"
 )
 
 // A workflow's agents have no lines: the progress of its task has their label, model, tokens and
@@ -72,7 +73,7 @@ func (d *Decoder) workflowAgent(a *agent, o *object) {
 		a.used = map[string]messageUsage{"workflow": {model: model, usage: agentevents.Usage{TotalTokens: n}, final: true}}
 	}
 	state := o.str("state")
-	if taskStates[state] == taskWorks {
+	if transcript.TaskStates[state] == transcript.TaskWorks {
 		return
 	}
 	end := taskEnd(state, cmp.Or(either(o, "resultPreview", "result"), plain(o.raw("error"))))
@@ -93,7 +94,7 @@ func (d *Decoder) endWorkflow(workflow, status string) {
 			continue
 		}
 		end := agentevents.AgentEnded{}
-		if taskStates[status] == taskFailed {
+		if transcript.TaskStates[status] == transcript.TaskFailed {
 			end = taskEnd(status, "")
 		}
 		d.endSubAgent(a, end, agentevents.MarkSynthetic)

@@ -106,39 +106,54 @@ func (c *reader) startAgent(t *thread) {
 	c.r.Start(t.agent, call, p)
 }
 
-// spawnReturned reads the result of a call that spawned a sub-agent. One in the background goes
+// spawnReturned reads the return of a call that spawned a sub-agent. One in the background goes
 // on.
-func (c *reader) spawnReturned(t *thread, call string, output *session.Object, text string) {
-	s := c.spawns[call]
+func (c *reader) spawnReturned(p *agentevents.ToolReturned, output *session.Object, text string) {
+	s := c.spawns[p.CallID]
 	if s == nil {
 		return
 	}
 	if id := output.Str("agentId"); id != "" && s.call.Tool != flowTool {
 		s.id = strings.Clone(id)
 	}
-	switch {
-	case output.Str("status") == "async_launched" || output.Flag("isAsync"):
-	case s.thread != nil && c.files[s.line.File] == t && s.thread.first.File == s.line.File:
-		c.finish(s.thread) // the lines of the sub-agent are in this file
-	default:
-		c.ghost(s, text, "completed")
+	status := output.Str("status")
+	if status == "async_launched" || output.Flag("isAsync") {
+		return
+	}
+	err := StatusError(status)
+	if p.Error.OK {
+		err = p.Error
+	}
+	c.hear(s, text, err)
+}
+
+// hear notes how a sub-agent ended as the return of its call or a notice tells. It ends now,
+// unless its file has more lines.
+func (c *reader) hear(s *spawn, text string, err agentevents.Opt[agentevents.ErrorInfo]) {
+	s.told, s.words, s.err = true, strings.Clone(text), err
+	switch t := s.thread; {
+	case t == nil || t.ghost:
+		if g := c.startGhost(s); g != nil {
+			g.latest, g.words = c.r.Here(), s.words
+			c.finish(g)
+		}
+	case t.over != nil || c.files[s.line.File] == s.by && t.first.File == s.line.File:
+		c.finish(t)
 	}
 }
 
-// ghost records the end of a sub-agent that has no file, and before it the start.
-func (c *reader) ghost(s *spawn, text, status string) {
-	g := c.startGhost(s)
-	if g == nil {
+// decide decides how a sub-agent ended. The parent knows more than a file that breaks off, and an
+// error that the file itself has is the more exact one.
+func (c *reader) decide(t *thread) {
+	s := t.spawn
+	if s == nil || !s.told || t.group != "" || t.last.err.OK && !t.last.cut {
 		return
 	}
-	g.latest, g.words = c.r.Here(), strings.Clone(text)
-	if status != "completed" {
-		message := "the sub-agent ended with status " + status
-		g.last = turn{
-			cut: true, err: agentevents.Some(agentevents.ErrorInfo{Code: "interrupted", Message: message}),
-		}
+	if t.last.cut && !s.err.OK {
+		t.words = cmp.Or(s.words, t.words)
+		c.r.Unseen(t.agent)
 	}
-	c.finish(g)
+	t.last = turn{err: s.err}
 }
 
 // startGhost starts a sub-agent that has no file, at the call that spawned it. It returns nil for
@@ -173,7 +188,7 @@ func (c *reader) notified(_ *thread, text string) {
 	id := tag(text, "task-id")
 	for _, s := range c.spawned {
 		if s.id == id && id != "" && s.call.Tool != flowTool {
-			c.ghost(s, tag(text, "result"), cmp.Or(tag(text, "status"), "completed"))
+			c.hear(s, tag(text, "result"), StatusError(tag(text, "status")))
 			return
 		}
 	}
@@ -201,8 +216,15 @@ func command(text string) string {
 // file.
 func (c *reader) endGhosts() {
 	for _, s := range slices.Clone(c.spawned) {
-		if s.call.Tool != flowTool {
-			c.ghost(s, "", "unknown")
+		if s.call.Tool == flowTool {
+			continue
+		}
+		if g := c.startGhost(s); g != nil {
+			g.latest = c.r.Here()
+			g.last = turn{cut: true, err: agentevents.Some(agentevents.ErrorInfo{
+				Code: "interrupted", Message: "the files do not have the end of the sub-agent",
+			})}
+			c.finish(g)
 		}
 	}
 	if n := len(c.ghosts); n > 0 {

@@ -38,8 +38,9 @@ func (c *reader) call(t *thread, kind string, b *session.Object) {
 // A doubt is a return that waits until it is known whether its call was refused or interrupted:
 // the program has the same words for both.
 type doubt struct {
-	line *session.Line
-	p    *agentevents.ToolReturned
+	line   *session.Line
+	p      *agentevents.ToolReturned
+	output *session.Object
 }
 
 // settle decides the doubts of a thread by the line that follows them: the text of an
@@ -60,6 +61,7 @@ func (c *reader) settle(t *thread, kind string) {
 	for _, d := range doubts {
 		c.r.At(d.line, func() {
 			classify(d.p, status)
+			c.spawnReturned(d.p, d.output, "")
 			c.r.Return(t.agent, d.p, 0)
 		})
 	}
@@ -104,12 +106,12 @@ func (c *reader) result(t *thread, b *session.Object) {
 		status = agentevents.ToolStatusCancelled
 	}
 	c.line.Skip("toolDenialKind", "permissionDecision")
-	c.spawnReturned(t, id, output, text)
 	if status == InDoubt {
-		t.doubts = append(t.doubts, doubt{c.r.Here(), p})
+		t.doubts = append(t.doubts, doubt{c.r.Here(), p, output})
 		return
 	}
 	classify(p, status)
+	c.spawnReturned(p, output, text)
 	c.r.Return(t.agent, p, 0)
 }
 

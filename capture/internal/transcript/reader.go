@@ -42,6 +42,10 @@ type spawn struct {
 	model  string
 	id     string  // of the sub-agent, once a result has told it
 	thread *thread // of the sub-agent
+
+	told  bool // the return of the call, or a notice, has told how the sub-agent ended
+	words string
+	err   agentevents.Opt[agentevents.ErrorInfo]
 }
 
 // A thread is the conversation of one agent.
@@ -62,7 +66,8 @@ type thread struct {
 	held          []*session.Line
 	heldBytes     int
 	started       bool
-	finished      bool            // its last line was read
+	over          *session.Line   // the end of its file
+	finished      bool            // its last line was read, and its parent has told how it ended
 	copying       bool            // the lines are a copied history
 	own           int             // number of lines of the session's own
 	leaf          string          // the last line of it, in old versions
@@ -516,7 +521,11 @@ func (c *reader) EndFile(l *session.Line) {
 		return
 	}
 	c.start(t)
-	if t.parent != nil {
+	if t.parent == nil {
+		return
+	}
+	t.over = c.r.Here()
+	if s := t.spawn; s == nil || s.told || s.thread != t {
 		c.finish(t)
 	}
 }
@@ -567,6 +576,7 @@ func (c *reader) finish(t *thread) {
 	t.finished = true
 	c.closeLine(t)
 	c.at(t, func() { c.endTurn(t) })
+	c.decide(t)
 	c.end(t)
 }
 
@@ -589,8 +599,15 @@ func (c *reader) end(t *thread) {
 	if !t.sub {
 		c.ledger.close(c, t, end)
 	}
-	c.r.End(t.agent, end, marks)
+	at := c.r.Here()
+	if t.over != nil {
+		at = t.over
+	}
+	c.r.At(at, func() { c.r.End(t.agent, end, marks) })
 	if t.parent != nil {
+		if over := t.parent.over; over != nil && over.At.Before(at.At) {
+			t.parent.over = at
+		}
 		c.end(t.parent)
 	}
 }

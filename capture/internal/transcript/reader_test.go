@@ -377,6 +377,64 @@ func TestSubAgents(t *testing.T) {
 	}
 }
 
+// A sub-agent ends as the return of its call or the latest notice tells, with a file of its own and
+// without one. A file that tells of an error itself knows better.
+func TestVerdicts(t *testing.T) {
+	const notice = `<task-notification><task-id>x2</task-id><status>%s</status><result>r</result></task-notification>`
+	session := func(status, end string) *script {
+		s := new(script).ask("go")
+		s.answer("m1", call("c1", "Agent", `{"prompt":"do one"}`), `"tool_use"`, 1, 1)
+		s.answer("m1", call("c2", "Agent", `{"prompt":"do two"}`), `"tool_use"`, 1, 1)
+		s.result("c2", "launched", good+`,"toolUseResult":{"isAsync":true,"agentId":"x2"}`)
+		s.n += 20
+		s.result("c1", "r", end+`,"toolUseResult":{"agentId":"x1"}`)
+		if status != "" {
+			s.ask(fmt.Sprintf(notice, status))
+		}
+		return s.answer("m2", text("done"), `"end_turn"`, 1, 1)
+	}
+	broken := func(id, prompt string) *script {
+		s := &script{more: `"isSidechain":true,"agentId":"` + id + `",`, uuids: id, n: 4}
+		return s.ask(prompt).answer(id+"m", call(id+"c", "Bash", "{}"), `"tool_use"`, 100, 50)
+	}
+	stopped := func(id, prompt string) *script { return broken(id, prompt).ask("[Request interrupted by user]") }
+	sentOn := func(id, prompt string) *script {
+		s := agent(id, prompt)
+		s.n += 30
+		return s.ask("more").answer(id+"n", text("done by "+id), `"end_turn"`, 100, 50)
+	}
+	for name, c := range map[string]struct {
+		status, end string
+		file        func(id, prompt string) *script
+		want        string // of c1 and c2, by code of the error
+	}{
+		"completed":          {"completed", good, agent, ", "},
+		"killed and failed":  {"killed", bad, agent, "error_tool_use, killed"},
+		"breaks off":         {"killed", bad, broken, "error_tool_use, killed"},
+		"only the file":      {"completed", good, broken, ", "},
+		"the file's error":   {"killed", bad, stopped, "cancelled, cancelled"},
+		"no notice":          {"", good, agent, ", "},
+		"no notice, broken":  {"", good, broken, ", interrupted"},
+		"sent on":            {"killed", bad, sentOn, ", "},
+		"no file":            {"killed", bad, nil, "error_tool_use, killed"},
+		"no file, no notice": {"", good, nil, ", interrupted"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			files := one(session(c.status, c.end))
+			if c.file != nil {
+				files["agent-x1.jsonl"], files["agent-x2.jsonl"] = c.file("x1", "do one").String(), c.file("x2", "do two").String()
+			}
+			r := read(t, files)
+			codes := map[string]string{}
+			for _, a := range r.Agents {
+				codes[a.ParentCallID] = a.Error.V.Code
+				require.Equal(t, a.Error.OK, a.Outcome == agentevents.OutcomeAborted)
+			}
+			require.Equal(t, c.want, codes["c1"]+", "+codes["c2"])
+		})
+	}
+}
+
 // A path to the file of the session finds the files of its sub-agents; a path to the file of a
 // sub-agent tells where the rest is.
 func TestOneFile(t *testing.T) {

@@ -183,8 +183,13 @@ func (c *reader) ask(t *thread, content string) {
 	if !t.sub {
 		c.rewind(t)
 		c.beginTurn(t, c.line.Str("promptId"))
-	} else if t.turn == nil {
-		c.beginTurn(t, "")
+	} else {
+		if t.spawn != nil && t.turns > 0 {
+			t.spawn.told = false // it was over, and is sent on
+		}
+		if t.turn == nil {
+			c.beginTurn(t, "")
+		}
 	}
 	t.set(asked, "", "")
 	c.request(t, content)

@@ -55,6 +55,32 @@ func Refusal(text string) agentevents.ToolStatus {
 	return agentevents.ToolStatusError
 }
 
+// A TaskState is the state of a sub-agent's work.
+type TaskState uint8
+
+const (
+	TaskWorks TaskState = iota // also a word that nobody knows
+	TaskCompleted
+	TaskFailed
+)
+
+// TaskStates are the words of tasks and of the agents of workflows.
+var TaskStates = map[string]TaskState{
+	"completed": TaskCompleted, "complete": TaskCompleted, "done": TaskCompleted, "success": TaskCompleted,
+	"failed": TaskFailed, "error": TaskFailed, "stopped": TaskFailed, "killed": TaskFailed, "cancelled": TaskFailed, "interrupted": TaskFailed,
+}
+
+// StatusError returns the error of a sub-agent that ended with a status. One without a status has
+// completed.
+func StatusError(status string) (err agentevents.Opt[agentevents.ErrorInfo]) {
+	if status != "" && TaskStates[status] != TaskCompleted {
+		err = agentevents.Some(agentevents.ErrorInfo{
+			Code: strings.Clone(status), Message: "the sub-agent ended with status " + status,
+		})
+	}
+	return err
+}
+
 // IsInterruption reports whether a text of the user's side marks an interruption.
 func IsInterruption(text string) bool { return strings.HasPrefix(text, "[Request interrupted by user") }
 

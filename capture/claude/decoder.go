@@ -490,7 +490,7 @@ func (d *Decoder) beginTurn(from *line, held []*line, synthetic agentevents.Mark
 			start.Resumed, start.Attempt = true, agentevents.Some(d.main.starts+1)
 		}
 		d.main.begin()
-		d.attempt = attempt{began: from.at, cost: d.counted.cost.V}
+		d.attempt = attempt{began: from.at, before: d.counted}
 		d.emit(d.main, start, synthetic)
 	}
 	if !first {

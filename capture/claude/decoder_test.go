@@ -600,6 +600,59 @@ func TestUsageOfMessages(t *testing.T) {
 	}
 }
 
+// In a stream that ends within a turn, the tokens of the agents add up to those of the run, and the
+// cost is unknown, unless no message has used more than the results state.
+func TestKilledTurns(t *testing.T) {
+	said := func(id string, in int, content string, more ...string) string {
+		return fmt.Sprintf(`{"type":"assistant","message":{"id":%q,"model":"model-a","content":[%s],"usage":{"input_tokens":%d,"output_tokens":1}}%s}`,
+			id, content, in, strings.Join(more, ""))
+	}
+	const words = `{"type":"text","text":"x"}`
+	total := func(main, all int) string {
+		return fmt.Sprintf(`{"type":"result","subtype":"success","result":"x","total_cost_usd":0.5,"usage":{"input_tokens":%d,"output_tokens":9}`+
+			`,"modelUsage":{"model-a":{"inputTokens":%d,"outputTokens":9,"costUSD":0.5}}}`, main, all)
+	}
+	const turn = `{"type":"result","subtype":"success","result":"x","total_cost_usd":0.5,"usage":{"input_tokens":50,"output_tokens":9}}`
+	user := `{"type":"user","isReplay":true,"message":{"content":"and now?"}}`
+	spawn := callBlock("c1", "Task", `{"subagent_type":"Explore","run_in_background":true}`)
+	of := parent("c1")
+	for name, c := range map[string]struct {
+		lines     []string
+		main, sub int64
+	}{
+		"usage of the turn":       {[]string{said("m1", 50, words), turn, user, said("m2", 30, words)}, 80, 0},
+		"two turns":               {[]string{said("m1", 50, words), turn, user, said("m2", 40, words), turn, user, said("m3", 30, words)}, 130, 0},
+		"totals":                  {[]string{said("m1", 50, words), total(50, 60), user, said("m2", 30, words)}, 90, 0},
+		"a sub-agent":             {[]string{said("m1", 50, words), turn, user, said("m2", 30, spawn), said("k1", 70, words, of)}, 80, 70},
+		"a sub-agent in totals":   {[]string{said("m1", 50, spawn), said("k1", 70, words, of), resultLine("c1", `"x"`), total(50, 120), user, said("m2", 30, words)}, 80, 70},
+		"a sub-agent beyond them": {[]string{said("m1", 50, spawn), said("k1", 70, words, of), total(50, 120), user, said("m2", 30, words), said("k2", 7, words, of)}, 80, 77},
+		"after a failure": {[]string{said("m0", 20, words), strings.Replace(total(20, 20), "success", "error", 1),
+			user, said("m1", 50, words), total(50, 70), user, said("m2", 30, words)}, 100, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			events, s := run(t, Options{}, append([]string{initLine("s1")}, c.lines...)...)
+			require.Equal(t, c.main+c.sub, s.Usage.Usage.InputTokens)
+			own, cost := s.Agents["claude"].Usage.Total()
+			require.Equal(t, c.main, own.InputTokens)
+			require.True(t, s.Agents["claude"].Usage.Partial())
+			if a := s.Agents[idOf("Explore", "c1")]; a != nil {
+				own, _ = a.Usage.Total()
+				require.Equal(t, c.sub, own.InputTokens)
+			}
+			warned := false
+			for _, p := range eventtest.Payloads[*agentevents.AgentErrored](events) {
+				warned = warned || p.ErrorType == "session_totals"
+			}
+			require.True(t, warned)
+			require.Equal(t, name == "after a failure", cost.OK, "an attempt with an end has its cost")
+		})
+	}
+	_, s := run(t, Options{}, initLine("s1"), said("m1", 50, words), turn, user, `{"type":"assistant","message":{"model":"model-a","content":[]}}`)
+	require.Equal(t, agentevents.RunStatusFailed, s.Status)
+	require.Equal(t, 0.5, s.Usage.CostUSD.V)
+	require.False(t, s.Usage.Partial)
+}
+
 func TestSubAgents(t *testing.T) {
 	const outer, inner = "toolu_outer001", "toolu_inner001"
 	events, s := run(t, Options{}, initLine("s1"),

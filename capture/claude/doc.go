@@ -123,6 +123,10 @@
 // warning (session_totals) has the totals. A price with the costBasis unknown does not count;
 // a warning (unknown_price) has it.
 //
+// An attempt that ends within a turn has no totals: the main agent reports the tokens that results state
+// and that later lines state, less those that sub-agents report. Its cost is unknown, and a warning
+// (session_totals) has the cost that the results state.
+//
 // Sub-agents, and a turn whose result is missing or states no usage, have a UsageObserved
 // for each model: the sum of the greatest usage that the lines state of each API message.
 // It is partial, because the CLI prints lines while their message grows, unless all messages

@@ -2,10 +2,13 @@ package claude
 
 import (
 	"cmp"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
 // A result ends a turn. The main agent goes on after that, unless the turn failed: its end waits
@@ -33,7 +36,8 @@ type attempt struct {
 	began    time.Time
 	results  int
 	usage    agentevents.Opt[agentevents.Usage] // sum over the turns that state it
-	cost     float64                            // of the attempts before
+	before   spending                           // spent in the attempts before
+	below    map[string]agentevents.Usage       // the part of the totals that sub-agents report themselves
 	worked   agentevents.Opt[time.Duration]
 	numTurns agentevents.Opt[int]
 }
@@ -157,7 +161,7 @@ func (d *Decoder) figures(l *line) {
 	if end.TotalCostUSD = d.counted.cost; len(d.guessed) > 0 {
 		end.TotalCostUSD = agentevents.Opt[float64]{}
 	} else if end.TotalCostUSD.OK && len(end.ModelUsage) == 0 { // a fold adds up the costs of attempts
-		end.TotalCostUSD.V = max(0, end.TotalCostUSD.V-t.cost)
+		end.TotalCostUSD.V = max(0, end.TotalCostUSD.V-t.before.cost.V)
 	}
 }
 
@@ -265,8 +269,13 @@ func (d *Decoder) unfinished() {
 	end := interrupted("the stream ended without a result")
 	if d.end != nil {
 		stated := &d.end.agent
-		end.ModelUsage, end.Cumulative, end.TotalCostUSD = stated.ModelUsage, stated.Cumulative, stated.TotalCostUSD
-		end.Usage, end.NumTurns = stated.Usage, stated.NumTurns
+		end.NumTurns = stated.NumTurns
+		if d.usedSince() {
+			d.restate()
+		} else {
+			end.ModelUsage, end.Cumulative, end.TotalCostUSD = stated.ModelUsage, stated.Cumulative, stated.TotalCostUSD
+			end.Usage = stated.Usage
+		}
 	}
 	d.closeMain(&end, agentevents.MarkSynthetic)
 	if d.stopped != "" {
@@ -274,4 +283,43 @@ func (d *Decoder) unfinished() {
 		return
 	}
 	d.emit(nil, &agentevents.RunFailed{Error: end.Error}, agentevents.MarkSynthetic)
+}
+
+// usedSince reports whether messages have used tokens that the latest result does not include.
+func (d *Decoder) usedSince() bool {
+	for _, used := range [...]map[string]messageUsage{d.main.used, d.unstated} {
+		for _, m := range used {
+			if tokens(m.rest()) > 0 {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// restate reports the tokens that the results state, in the place of the totals of an end: more
+// was used since, and its cost is not known. Sub-agents report their own.
+func (d *Decoder) restate() {
+	t := &d.attempt
+	models := d.counted.minus(t.before).models
+	switch {
+	case len(models) > 0:
+		for model, below := range t.below {
+			models[model] = join(models[model], below, minus)
+		}
+	case t.usage.OK:
+		models = map[string]agentevents.Usage{d.main.model: t.usage.V}
+	}
+	for i, model := range slices.Sorted(maps.Keys(models)) {
+		u := models[model]
+		u.CostUSD = agentevents.Opt[float64]{}
+		d.emit(d.main, &agentevents.UsageObserved{
+			Model: model, Usage: u, Source: "claude", Cumulative: i == 0, // in the place of the summaries of turns
+		}, 0)
+	}
+	if cost := d.end.agent.TotalCostUSD; cost.OK {
+		d.warn("session_totals",
+			"the stream ends within a turn: the cost that the results before it state is not all, and the cost is unknown",
+			agentevents.JSON(`{"total_cost_usd":`+string(jsonwire.AppendFloat(nil, cost.V))+`}`))
+	}
 }

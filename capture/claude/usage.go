@@ -18,6 +18,9 @@ type messageUsage struct {
 	stated agentevents.Usage // the part that the totals of a result include
 }
 
+// rest returns the part that no total includes.
+func (m *messageUsage) rest() agentevents.Usage { return join(m.usage, m.stated, minus) }
+
 // usage reads the token counts of the API.
 func usage(o *object) agentevents.Usage {
 	return agentevents.Usage{
@@ -88,7 +91,11 @@ func (d *Decoder) reportUsage(a *agent, used map[string]messageUsage, marks agen
 	models := map[string]agentevents.Usage{}
 	partial := map[string]bool{}
 	for _, m := range used {
-		models[m.model] = join(models[m.model], join(m.usage, m.stated, minus), plus)
+		u := m.usage
+		if a == nil {
+			u = m.rest()
+		}
+		models[m.model] = join(models[m.model], u, plus)
 		partial[m.model] = partial[m.model] || !m.final
 	}
 	for _, model := range slices.Sorted(maps.Keys(models)) {
@@ -121,9 +128,19 @@ func (d *Decoder) keepUnstated(a *agent) {
 
 // stated notes that a total includes all messages so far.
 func (d *Decoder) stated() {
+	below := func(m *messageUsage) {
+		if d.attempt.below == nil {
+			d.attempt.below = map[string]agentevents.Usage{}
+		}
+		d.attempt.below[m.model] = join(d.attempt.below[m.model], m.rest(), plus)
+	}
+	for _, m := range d.unstated {
+		below(&m)
+	}
 	clear(d.unstated)
 	for _, a := range d.agents {
 		for id, m := range a.used {
+			below(&m)
 			m.stated = m.usage
 			a.used[id] = m
 		}

@@ -119,6 +119,10 @@ type captureMaker struct {
 	ids    int
 	denied []string // ids of the calls that this turn's result lists
 	failed bool     // the last turn failed
+	before struct { // the cost of the attempts before
+		cost   float64
+		priced bool
+	}
 }
 
 func newCapture(seed uint64) *captureMaker {
@@ -167,6 +171,7 @@ func (g *captureMaker) begin() {
 	if g.want.attempts == 0 || g.failed {
 		g.want.attempts++
 		g.want.steps = 0
+		g.before.cost, g.before.priced = g.want.cost, g.want.priced
 	}
 	g.failed = false
 }
@@ -438,7 +443,7 @@ func (g *captureMaker) command() {
 }
 
 // kill writes a call that does not return, and no result. The usage is the sum of the lines'
-// figures.
+// figures, and the cost of the attempt is unknown.
 func (g *captureMaker) kill() {
 	g.since, g.stated = map[string]spent{}, spent{}
 	from := 0
@@ -450,6 +455,7 @@ func (g *captureMaker) kill() {
 	id := g.id("call")
 	g.message("", callText(id, "Bash", `{"command":"wait"}`))
 	g.want.calls[agentevents.ToolStatusInterrupted]++
+	g.want.cost, g.want.priced = g.before.cost, g.before.priced
 	for _, u := range statedUsage(g.lines[from:]) {
 		g.want.in, g.want.out = g.want.in+u.in, g.want.out+u.out
 	}

@@ -184,16 +184,9 @@ func (d *Decoder) toolResult(a *agent, block *object, alone bool) {
 	}
 	content := block.raw("content")
 	p := &agentevents.ToolReturned{CallID: id, Status: agentevents.ToolStatusOK, Result: agentevents.JSON(content)}
-	failed := block.flag("is_error")
-	message := contentText(content)
-	if strings.HasPrefix(content, "{") { // server tools
-		var ignored faults
-		o := parseObject(content, "", &ignored)
-		exit := o.raw("return_code")
-		if failed = failed || strings.HasSuffix(o.str("type"), "_error") || exit != "" && exit != "0"; failed {
-			message = cmp.Or(o.str("error_code"), o.str("stderr"))
-		}
-	}
+	message, failed := transcript.ServerFailure(content)
+	message = cmp.Or(message, contentText(content))
+	failed = failed || block.flag("is_error")
 	var output object
 	if raw := d.cur.raw("tool_use_result"); alone && raw != "" {
 		if raw[0] == '{' {

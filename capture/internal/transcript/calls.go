@@ -88,7 +88,10 @@ func (c *reader) result(t *thread, b *session.Object) {
 	}
 	text := textOf(content)
 	p := &agentevents.ToolReturned{CallID: id, Status: agentevents.ToolStatusOK, Result: agentevents.JSON(content)}
-	bad := b.Flag("is_error")
+	words, bad := ServerFailure(content)
+	if bad = bad || b.Flag("is_error"); bad {
+		text = cmp.Or(words, text)
+	}
 	var output *session.Object
 	raw := c.line.Raw("toolUseResult")
 	if output = session.ParseObject(raw); output.Text != "" && !bad && (raw[0] == '{' || raw[0] == '[' || content == "") {

@@ -377,6 +377,31 @@ func TestSubAgents(t *testing.T) {
 	}
 }
 
+// Results of the tools of the API's server tell of a failure in their content.
+func TestServerTools(t *testing.T) {
+	s := new(script).ask("go")
+	for i, c := range []struct{ kind, content string }{
+		{"web_search", `{"type":"web_search_tool_result_error","error_code":"max_uses_exceeded"}`},
+		{"web_search", `[{"type":"web_search_result","url":"u"}]`},
+		{"code_execution", `{"type":"code_execution_result","stdout":"","stderr":"boom","return_code":1}`},
+		{"code_execution", `{"type":"code_execution_result","stdout":"2","stderr":"","return_code":0}`},
+	} {
+		id := fmt.Sprintf("c%d", i+1)
+		s.answer("m1", `{"type":"server_tool_use","id":"`+id+`","name":"`+c.kind+`","input":{}}`, "null", 1, 1)
+		s.answer("m1", `{"type":"`+c.kind+`_tool_result","tool_use_id":"`+id+`","content":`+c.content+`}`, "null", 1, 1)
+	}
+	r := read(t, one(s.answer("m1", text("done"), `"end_turn"`, 1, 1)))
+	require.Equal(t, map[string]agentevents.ToolStatus{"c1": agentevents.ToolStatusError, "c2": agentevents.ToolStatusOK,
+		"c3": agentevents.ToolStatusError, "c4": agentevents.ToolStatusOK}, r.returns())
+	var words []string
+	for _, ev := range r.events {
+		if p, ok := ev.Payload.(*agentevents.ToolReturned); ok && p.Error.OK {
+			words = append(words, p.Error.V.Message)
+		}
+	}
+	require.Equal(t, []string{"max_uses_exceeded", "boom"}, words)
+}
+
 // A sub-agent ends as the return of its call or the latest notice tells, with a file of its own and
 // without one. A file that tells of an error itself knows better.
 func TestVerdicts(t *testing.T) {

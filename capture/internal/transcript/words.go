@@ -1,9 +1,11 @@
 package transcript
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
 // The words by which Claude Code tells, on disk and in streams, that a call did not go its way.
@@ -53,6 +55,20 @@ func Refusal(text string) agentevents.ToolStatus {
 		}
 	}
 	return agentevents.ToolStatusError
+}
+
+// ServerFailure reports whether the result of a tool of the API's server is that of a failure, and
+// returns its words. These results are objects, without is_error.
+func ServerFailure(content string) (words string, failed bool) {
+	if !strings.HasPrefix(content, "{") {
+		return "", false
+	}
+	kind, exit := jsonwire.Text(jsonwire.Member(content, "type")), jsonwire.Member(content, "return_code")
+	if !strings.HasSuffix(kind, "_error") && (exit == "" || exit == "null" || exit == "0") {
+		return "", false
+	}
+	words = jsonwire.Text(jsonwire.Member(content, "error_code"))
+	return cmp.Or(words, jsonwire.Text(jsonwire.Member(content, "stderr")), content), true
 }
 
 // A TaskState is the state of a sub-agent's work.

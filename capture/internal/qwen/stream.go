@@ -266,8 +266,22 @@ func (s *stream) back(t *talk, o *session.Object) {
 		case refused.MatchString(text):
 			p.Status = agentevents.ToolStatusForbidden
 		}
+		s.failed(s.subs[p.CallID], p.Status, text)
 	}
 	t.Back(p)
+}
+
+// failed ends a sub-agent whose call failed.
+func (s *stream) failed(t *talk, status agentevents.ToolStatus, text string) {
+	switch {
+	case t == nil || !t.Agent.Open:
+		return
+	case status == agentevents.ToolStatusCancelled && t.InTurn():
+		t.Stop(text)
+	default:
+		t.Resolve(agentevents.Some(agentevents.ErrorInfo{Code: string(status), Message: text}), "")
+	}
+	s.end(t)
 }
 
 func (s *stream) taskStarted(*talk) {

@@ -316,6 +316,18 @@ func TestDocumentsOfPrograms(t *testing.T) {
 	}
 }
 
+// The lines of a program without one that names the session are no session, and the advice tells the reason.
+func TestLinesWithoutASession(t *testing.T) {
+	for _, line := range []string{
+		`{"type":"file-history-snapshot","messageId":"m","snapshot":{"trackedFileBackups":{}},"isSnapshotUpdate":false}`,
+		`{"id":"m","timestamp":"2025-10-27T19:56:04.625Z","type":"gemini","content":"hello"}`,
+	} {
+		got := exec("", "tree", write(t, line+"\n"))
+		require.NotEqual(t, exitOK, got.code)
+		require.Contains(t, got.err, "with the line that names its session")
+	}
+}
+
 // record takes what pi, Gemini CLI and Qwen Code print, also after lines that are not JSON.
 func TestRecordChats(t *testing.T) {
 	if runtime.GOOS == "windows" {

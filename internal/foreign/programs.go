@@ -7,7 +7,7 @@ const ClaudeStream = "a stream of Claude Code"
 const ClaudeTranscript = "a transcript of Claude Code, as it keeps them on disk"
 
 const (
-	direct    = "agentevents reads it as it is, as a file of its own and without the name of a format"
+	direct    = "agentevents reads it as it is, as a file of its own with the line that names its session, and without the name of a format"
 	documents = direct + ", also as a JSON document" // of a program whose files need not be lines
 	exported  = "agentevents writes it and cannot read it; name the log that it was exported from"
 	camelCase = "the protocol has runId, threadId and messageId: rename the members, " +

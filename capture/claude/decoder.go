@@ -487,6 +487,7 @@ func (d *Decoder) beginTurn(from *line, held []*line, synthetic agentevents.Mark
 	d.began, d.idle, d.fresh = from.at, false, true
 	if d.main.model = strings.Clone(start.Model); !d.main.open {
 		if !first { // the attempt before has failed
+			d.tell()
 			start.Resumed, start.Attempt = true, agentevents.Some(d.main.starts+1)
 		}
 		d.main.begin()

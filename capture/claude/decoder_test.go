@@ -841,6 +841,19 @@ func TestTurns(t *testing.T) {
 		_, s = run(t, Options{}, initLine("s1"), hello, success, initLine("s1"))
 		require.Equal(t, agentevents.RunStatusFailed, s.Status)
 	})
+	t.Run("turns that fail", func(t *testing.T) {
+		const failed = `{"type":"result","subtype":"success","is_error":true,"result":"API Error: 500"}`
+		_, s := run(t, Options{}, initLine("s1"), failed)
+		require.Empty(t, s.Turns, "the end of the agent tells of it")
+		_, s = run(t, Options{}, initLine("s1"), failed, user, hello, success, user, hello, failed, user, hello, success)
+		var codes []string
+		for i, turn := range s.Turns {
+			require.Equal(t, agentevents.Some(i+1), turn.Turn)
+			codes = append(codes, turn.Error.V.Code)
+		}
+		require.Equal(t, []string{"api_error", "", "api_error", ""}, codes)
+		require.Equal(t, 3, s.Agents["claude"].Attempts)
+	})
 	t.Run("several processes", func(t *testing.T) {
 		process := func(cost, in string) []string {
 			return []string{initLine("s1"), block("m"+in, `{"type":"text","text":"x"}`), total(cost, in)}

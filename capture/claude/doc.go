@@ -67,7 +67,8 @@
 // its process and not by its session, because a process that resumes a session prints the
 // same session id: see [Options].RunID. A result ends a turn. The main agent
 // goes on after that: a turn is not an attempt. A turn that failed ends the agent, and the next
-// one begins another attempt. A result may come after the first lines of the next turn, and a
+// one begins another attempt. A TurnEnded tells of a turn that is not the only one; for a first turn
+// that failed it comes late, before the next attempt. A result may come after the first lines of the next turn, and a
 // result with num_turns 0 and without a text changes the totals only. The end of the stream ends
 // the agent and the run, with the outcome of the latest turn: the run is complete unless that
 // states a failure, by another subtype than success, by is_error, or without a subtype by errors, a

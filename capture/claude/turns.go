@@ -113,12 +113,13 @@ func (d *Decoder) result(l *line) {
 	}
 	d.end = d.ending(l, failure)
 	d.figures(l)
-	if d.end.agent.Error.OK && d.end.stopped == "" {
-		d.count++
-		d.fail()
-	} else if !isEmpty(l) {
+	fails := d.end.agent.Error.OK && d.end.stopped == ""
+	if fails || !isEmpty(l) {
 		d.count++
 		d.turn(l, used, added)
+	}
+	if fails {
+		d.fail()
 	}
 	d.stopped, d.told = "", ""
 }
@@ -170,7 +171,7 @@ func (d *Decoder) fail() {
 	if e := d.end.agent.Error.V; e.Message != d.told {
 		d.emit(d.main, &agentevents.AgentErrored{ErrorType: e.Code, Message: e.Message, Details: e.Details}, 0)
 	}
-	d.outcome, d.end, d.untold, d.idle = *d.end, nil, nil, false
+	d.outcome, d.end, d.idle = *d.end, nil, false
 	d.closeMain(&d.outcome.agent, 0)
 }
 

@@ -170,6 +170,13 @@ func streamUsage(o *session.Object) agentevents.Usage {
 		o.Count("cache_read_input_tokens"), agentevents.Opt[int64]{})
 }
 
+// flush records an answer of which no line has the tokens.
+func (s *stream) flush(t *talk) {
+	if len(t.parts) > 0 {
+		s.answer(t, nil)
+	}
+}
+
 // answer records the answer of which the parts are held.
 func (s *stream) answer(t *talk, used *session.Object) {
 	parts := t.parts
@@ -273,9 +280,11 @@ func (s *stream) back(t *talk, o *session.Object) {
 
 // failed ends a sub-agent whose call failed.
 func (s *stream) failed(t *talk, status agentevents.ToolStatus, text string) {
-	switch {
-	case t == nil || !t.Agent.Open:
+	if t == nil || !t.Agent.Open {
 		return
+	}
+	s.flush(t)
+	switch {
 	case status == agentevents.ToolStatusCancelled && t.InTurn():
 		t.Stop(text)
 	default:
@@ -304,6 +313,7 @@ func (s *stream) taskEnded(*talk) {
 	if t == nil || !t.Open {
 		return
 	}
+	s.flush(t)
 	if t.Stated = used.Count("total_tokens"); status == "cancelled" {
 		t.Stop(status)
 	} else if status == "completed" {
@@ -353,11 +363,11 @@ func (s *stream) End(*session.Line) {
 		}
 		s.start()
 	}
-	if len(t.parts) > 0 {
-		s.answer(t, nil)
-	}
+	s.flush(t)
 	for _, a := range t.Kids() {
-		s.end(s.subs[a.Thread])
+		sub := s.subs[a.Thread]
+		s.flush(sub)
+		s.end(sub)
 	}
 	if !s.ended {
 		t.Cut()

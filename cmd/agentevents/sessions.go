@@ -33,7 +33,8 @@ Lists the sessions of Claude Code, Codex, Copilot CLI, cline, Gemini CLI, pi and
 the order of their starts: the start, the program, the id, the working folder, the title or
 else the first prompt, the models, tokens, cost in US dollars, the status and its reason.
 Every command that takes a FILE also takes a session id, or its beginning if no other session
-shares it.
+shares it. A session that follows another one in the same file has "in" after its id, and the
+id of the first one, which names the file.
 
 The folders are below the home folder of the user, also on Windows and macOS, unless an
 environment variable of the program names another folder: CLAUDE_CONFIG_DIR, CODEX_HOME,
@@ -91,6 +92,7 @@ type listing struct {
 type sessionRow struct {
 	Program string                   `json:"program"`
 	ID      string                   `json:"id"`
+	In      string                   `json:"in,omitzero"` // id of the first session of its file, if that is another one
 	Began   time.Time                `json:"began,omitzero"`
 	Ended   time.Time                `json:"ended,omitzero"` // time of the last event
 	Folder  string                   `json:"folder,omitzero"`
@@ -133,7 +135,12 @@ var sessionColumns = [...]column[sessionRow]{
 		return r.Began.UTC().Format("2006-01-02 15:04:05Z")
 	}},
 	{"PROGRAM", false, func(r sessionRow) string { return r.Program }},
-	{"SESSION", false, func(r sessionRow) string { return visible(r.ID) }},
+	{"SESSION", false, func(r sessionRow) string {
+		if r.In != "" {
+			return visible(r.ID + " in " + r.In)
+		}
+		return visible(r.ID)
+	}},
 	{"FOLDER", false, func(r sessionRow) string { return brief(r.Folder, 32) }},
 	{"TITLE", false, func(r sessionRow) string { return brief(r.Title, 40) }},
 	{"MODEL", false, func(r sessionRow) string { return brief(strings.Join(r.Models, ", "), 40) }},
@@ -302,19 +309,21 @@ func (h *homeSessions) list(in *invocation, m *memory, since time.Time) *listing
 			files = append(files, p.Beside(files[0])...)
 		}
 		q := x.Ask(files, "sessions", s.Program(), s.ID())
-		var row sessionRow
-		if answer := q.Answer(); answer == nil || m.rehash || json.Unmarshal(answer, &row) != nil {
+		var rows []sessionRow
+		if answer := q.Answer(); answer == nil || m.rehash || json.Unmarshal(answer, &rows) != nil {
 			var err error
-			if row, err = h.row(s); err != nil {
-				h.add(row.Program, row.File, err)
+			if rows, err = h.read(s); err != nil {
+				h.add(wordOf(s.Program()), s.Files()[0], err)
 				continue
 			}
-			if answer, err := json.Marshal(row); err == nil {
+			if answer, err := json.Marshal(rows); err == nil {
 				_ = q.Keep(answer) // without it the next command reads the session
 			}
 		}
-		if !row.Ended.Before(since) {
-			out.Sessions = append(out.Sessions, row)
+		for _, row := range rows {
+			if !row.Ended.Before(since) {
+				out.Sessions = append(out.Sessions, row)
+			}
 		}
 	}
 	slices.SortStableFunc(out.Sessions, func(a, b sessionRow) int { return a.Began.Compare(b.Began) })
@@ -330,27 +339,70 @@ func changedSince(s *capture.Session, since time.Time) bool {
 	})
 }
 
-// row reads a session. The error is the one of a file.
-func (h *homeSessions) row(s *capture.Session) (sessionRow, error) {
-	row := sessionRow{Program: wordOf(s.Program()), ID: s.ID(), File: s.Files()[0]}
-	fold := agentevents.NewFold(agentevents.FoldOptions{KeepCalls: -1, MaxViolations: -1})
-	var details report.Details
+// A sessionRun is a session while it is read.
+type sessionRun struct {
+	id      string // of the run
+	row     sessionRow
+	fold    *agentevents.Fold
+	details report.Details
+}
+
+// read reads a session, and those that follow it in its file. The error is the one of a file.
+func (h *homeSessions) read(s *capture.Session) ([]sessionRow, error) {
+	var runs []*sessionRun
+	begin := func(id string) *sessionRun {
+		r := &sessionRun{
+			id:   id,
+			row:  sessionRow{Program: wordOf(s.Program()), ID: s.ID(), File: s.Files()[0]},
+			fold: agentevents.NewFold(agentevents.FoldOptions{KeepCalls: -1, MaxViolations: -1}),
+		}
+		if len(runs) > 0 {
+			r.row.ID, r.row.In = strings.Clone(id), s.ID()
+		}
+		runs = append(runs, r)
+		return r
+	}
+	bad := 0 // before the first event
+	var r *sessionRun
 	for line, err := range s.Lines() {
 		var path *fs.PathError
 		switch {
 		case errors.As(err, &path):
-			return row, err
+			return nil, err
+		case err != nil && r == nil:
+			bad++
+			continue
 		case err != nil:
-			row.Bad++
+			r.row.Bad++
 			continue
 		}
-		fold.Apply(*line.Event)
-		details.Add(line.Event)
-		if line.Event.Time.After(row.Ended) {
-			row.Ended = line.Event.Time
+		if id := line.Event.RunID; r == nil || r.id != id {
+			if i := slices.IndexFunc(runs, func(r *sessionRun) bool { return r.id == id }); i >= 0 {
+				r = runs[i]
+			} else {
+				r = begin(id)
+			}
+		}
+		r.fold.Apply(*line.Event)
+		r.details.Add(line.Event)
+		if line.Event.Time.After(r.row.Ended) {
+			r.row.Ended = line.Event.Time
 		}
 	}
-	run := fold.Snapshot()
+	if len(runs) == 0 {
+		begin("")
+	}
+	runs[0].row.Bad += bad
+	rows := make([]sessionRow, len(runs))
+	for i, r := range runs {
+		rows[i] = h.row(r)
+	}
+	return rows, nil
+}
+
+// row is the row of a session that was read.
+func (h *homeSessions) row(r *sessionRun) sessionRow {
+	row, run := r.row, r.fold.Snapshot()
 	row.Began = run.StartedAt
 	var inputs struct {
 		Cwd, Directory, Title string
@@ -358,10 +410,10 @@ func (h *homeSessions) row(s *capture.Session) (sessionRow, error) {
 	}
 	_ = json.Unmarshal([]byte(run.Inputs), &inputs) // a run without inputs has none of them
 	row.Folder, row.Title = cmp.Or(inputs.Cwd, inputs.Directory, inputs.Context.Cwd), inputs.Title
-	if p, ok := h.placeOf(row.File); ok {
+	if p, ok := h.placeOf(row.File); ok && row.In == "" {
 		row.Folder, row.Title = cmp.Or(row.Folder, masked(p.Folder(row.File))), cmp.Or(row.Title, masked(p.Title(row.File)))
 	}
-	items := report.Of(run, &details)
+	items := report.Of(run, &r.details)
 	for _, i := range items {
 		if i.Topic == report.Asked && row.Title == "" {
 			row.Title = i.Text
@@ -376,7 +428,7 @@ func (h *homeSessions) row(s *capture.Session) (sessionRow, error) {
 	word, _ := view.Run(run)
 	row.Status = strings.TrimSuffix(word, view.MadeUp(row.MadeUp))
 	row.Reason = report.Reason(run, items)
-	return row, nil
+	return row
 }
 
 // placeOf returns the place of a session's file.

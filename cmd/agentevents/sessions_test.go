@@ -170,6 +170,37 @@ func TestSessionsAreReadOnce(t *testing.T) {
 	require.Equal(t, 2, again.Sessions[0].Bad+again.Sessions[1].Bad)
 }
 
+// TestSessionsOfOneFile: a session that follows another one in its file is listed as in a file of its own.
+func TestSessionsOfOneFile(t *testing.T) {
+	for folder, names := range map[string][2]string{
+		".claude/projects/-repo":      {"claude/text/1c98537e-67e1-5820-8bf9-e263e9bb9304", "claude/tools/111991fd-c3dc-5366-a8f8-88ccb1144195"},
+		".codex/sessions/2026/11/28":  {"codex/text/rollout-2026-11-28T11-04-34-01a0b7d4-09f3-7f10-8b9b-c7ca8030706a", "codex/text/rollout-2026-11-28T11-04-34-01a0b7d4-0c99-7272-a5b8-09320f4f4776"},
+		".gemini/tmp/repo/chats":      {"gemini/text/chats/session-2026-11-28T11-05-cc4464b2", "gemini/tools/chats/session-2026-11-28T11-05-ef7dd569"},
+		".pi/agent/sessions/--repo--": {"pi/text/2026-11-28T11-07-18-281Z_f99bb8b8-988e-5824-8198-38958aea92fa", "pi/tools/2026-11-28T11-07-43-211Z_9b451c88-b2ae-5104-a2c8-3e62e084f54b"},
+	} {
+		home, index, apart, texts := t.TempDir(), filepath.Join(t.TempDir(), "index"), t.TempDir(), [2]string{}
+		require.NoError(t, os.MkdirAll(filepath.Join(home, folder), 0o755))
+		require.NoError(t, os.MkdirAll(filepath.Join(apart, folder), 0o755))
+		for i, name := range names {
+			texts[i] = strings.TrimSuffix(read(t, "../../capture/testdata/"+name+".jsonl"), "\n") + "\n"
+			put(t, filepath.Join(apart, folder, filepath.Base(name)+".jsonl"), texts[i])
+		}
+		put(t, filepath.Join(home, folder, filepath.Base(names[0])+".jsonl"), texts[0]+texts[1])
+		want := listedAt(t, apart, "").Sessions
+		require.Len(t, want, 2)
+		for range 2 { // the second time from the index
+			got := listedAt(t, home, index).Sessions
+			require.Len(t, got, 2, folder)
+			require.Equal(t, [2]string{"", want[0].ID}, [2]string{got[0].In, got[1].In})
+			for i := range got {
+				got[i].In, got[i].File = "", want[i].File
+			}
+			require.Equal(t, want, got, folder)
+		}
+		require.Contains(t, atHome(home, index, "sessions").out, want[1].ID+" in "+want[0].ID)
+	}
+}
+
 // TestSessionTitles has a title in a file beside the session: a change of it alone is seen.
 func TestSessionTitles(t *testing.T) {
 	home, index := t.TempDir(), filepath.Join(t.TempDir(), "index")

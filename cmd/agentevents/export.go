@@ -47,7 +47,8 @@ lists them. Headers, such as keys, are also read from ` + headersEnv + `.
 A span has the ids in the log, or else ids derived from the ids of the run and its events:
 a second export gives the same spans. A run that a second process continued is two linked
 traces if the log has the ids of both. Otherwise it is one trace, and a pause is a gap
-between its spans.
+between its spans. If all events of a log have one time, as in a stream of Qwen Code, spans
+begin earlier, by the durations that their ends state: agentevents.time.stated.
 
 chrome writes the Trace Event Format, which ui.perfetto.dev and chrome://tracing open:
 a process for each run and a track for each agent, or more if its work overlaps. It keeps

@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -100,6 +101,13 @@ func TestLinkedFolders(t *testing.T) {
 	require.NoError(t, os.Rename(agents, filepath.Join(outside, "moved")))
 	link(filepath.Join(outside, "moved", filepath.Base(found[0])), "deep", filepath.Base(found[0]))
 	require.Contains(t, atHome(home, "", "sessions").err, "it is a symbolic link, which is followed only to a folder")
+}
+
+// TestSpansOfAStreamWithoutTimes: the spans last as long as the result states.
+func TestSpansOfAStreamWithoutTimes(t *testing.T) {
+	got := exec("", "export", "chrome", "../../capture/testdata/qwen-stream/retry")
+	require.Zero(t, got.code, got.err)
+	require.Len(t, regexp.MustCompile(`"name":"(invoke_workflow|invoke_agent qwen|run_step turn)",[^\n]*"ts":0,"dur":25459000,`).FindAllString(got.out, -1), 3, got.out)
 }
 
 // TestMadeUpEnds: every view tells an end that no line tells.

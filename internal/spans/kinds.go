@@ -248,6 +248,7 @@ func (m *Mapper) runEnded(ev *agentevents.Event, outcome, incomplete string) *Sp
 		m.close(s, ReasonRunEnded, incomplete != "" || failed)
 	}
 	m.order, m.open, m.waits, m.handoffs, m.spare, m.store = nil, nil, nil, nil, nil, nil
+	m.release(ev.Time.Equal(m.began))
 	root.set(str(AttrOutcome, outcome))
 	m.counts()
 	if p, ok := ev.Payload.(*agentevents.RunCompleted); ok {

@@ -24,8 +24,8 @@ import (
 //
 // An end whose start is not in the log makes a span that lasts as long as the end states. If the
 // end states no duration, the span has none, and [AttrNoStart]. A span of which an event has no
-// time has [AttrNoStart] or [AttrNoEnd], unless the end states the duration: [AttrStated]. An end with
-// MarkSynthetic gives its span [AttrEndMadeUp].
+// time has [AttrNoStart] or [AttrNoEnd], unless the end states the duration: [AttrStated]. So has a span
+// of an export whose events have one time. An end with MarkSynthetic gives its span [AttrEndMadeUp].
 //
 // Agents are told apart as a fold does it: by agentId, else by nodeRunId, else by the spanId of
 // their start. Of several agents that have one id at a time, each has the events in its span.
@@ -83,6 +83,7 @@ type Mapper struct {
 	doneAt   int               // where the next one goes, once there are so many
 	orphans  map[key]*Span     // made of their ends
 	waiting  []*Span           // of them those that have ended and wait for their starts
+	stood    []stood           // spans that wait until the clock of the log goes on
 	spare    []Attr            // for the span that begins next
 	noting   Point             // the one that is told of
 	saying   []Attr            // its attributes
@@ -282,7 +283,9 @@ func (m *Mapper) Feed(ev *agentevents.Event) *Span {
 		}
 		return m.FeedAt(ev, at)
 	case known:
-		m.latest = ev.Time
+		if m.latest = ev.Time; len(m.stood) > 0 && !ev.Time.Equal(m.began) {
+			m.release(false)
+		}
 	}
 	if m.session == "" {
 		m.session = ev.SessionID
@@ -751,6 +754,7 @@ func (m *Mapper) timed(s *Span, ev *agentevents.Event) time.Time {
 		s.set(val(AttrNoEnd, true))
 	}
 	if took <= 0 || !unbegun && !m.lent {
+		m.stand(s, at, took)
 		return at
 	}
 	s.set(val(AttrStated, true))
@@ -764,6 +768,47 @@ func (m *Mapper) timed(s *Span, ev *agentevents.Event) time.Time {
 		m.covers(s)
 	}
 	return at
+}
+
+// A stood is a span that has ended while the clock of its log stood still.
+type stood struct {
+	s    *Span
+	took time.Duration // as its end states
+}
+
+// stand has a span wait for the end of its run if the clock has stood still since the run began. A
+// provider's spans have begun.
+func (m *Mapper) stand(s *Span, at time.Time, took time.Duration) {
+	if m.o.Late && took >= time.Millisecond && at.Equal(m.began) && !m.undated && s != m.root && !s.waits && len(m.waiting) < maxWaits {
+		s.waits = true
+		m.stood = append(m.stood, stood{s, took})
+	}
+}
+
+// release tells of the spans that stood still. If the clock has never gone on, nothing was measured: they begin
+// earlier, with the spans around them, by the durations that their ends state.
+func (m *Mapper) release(never bool) {
+	for _, w := range m.stood {
+		if never {
+			m.stretch(w.s, w.s.End.Add(-w.took))
+		}
+	}
+	for _, w := range m.stood {
+		if i := slices.Index(m.waiting, w.s); i >= 0 {
+			m.waiting = slices.Delete(m.waiting, i, i+1)
+			m.o.Ended(w.s)
+		}
+	}
+	m.stood = nil
+}
+
+// stretch has a span, and those around it that were not told of yet, begin at a time at the latest.
+func (m *Mapper) stretch(s *Span, start time.Time) {
+	for ; s != nil && s.Start.After(start) && (!s.ended || s.waits); s = s.Parent {
+		if s.Start = start; !s.madeUp {
+			s.set(val(AttrStated, true))
+		}
+	}
 }
 
 // durationOf is the duration that an ending event states, or 0.
@@ -974,7 +1019,7 @@ func (m *Mapper) Close(reason string) {
 	for _, s := range m.waiting {
 		m.o.Ended(s)
 	}
-	m.waiting = nil
+	m.waiting, m.stood = nil, nil
 	failed := reason != ReasonPaused && !(reason == ReasonIdle && (m.paused || len(m.waits) > 0))
 	done := true
 	for _, s := range m.open {

@@ -612,3 +612,44 @@ func TestHandoffsThatAreOver(t *testing.T) {
 		})
 	}
 }
+
+// In a log whose clock stands still, spans last as long as their ends state, as the spans around them do.
+func TestClockThatStandsStill(t *testing.T) {
+	some := func(d time.Duration) ae.Opt[time.Duration] { return ae.Some(d * time.Second) }
+	for _, c := range []struct {
+		name  string
+		late  bool
+		began time.Duration // how long before all others the run began
+		want  []string
+	}{
+		{"a log", true, 0, []string{
+			"invoke_workflow 0-15", "  invoke_agent a 0-15", "    run_step turn 5-15", "    run_step turn 10-15", "      execute_tool x 15-15",
+		}},
+		{"a program", false, 0, []string{
+			"invoke_workflow 15-15", "  invoke_agent a 15-15", "    run_step turn 15-15", "    run_step turn 15-15", "      execute_tool x 15-15",
+		}},
+		{"a run with another time", true, time.Second, []string{
+			"invoke_workflow 14-15", "  invoke_agent a 15-15", "    run_step turn 15-15", "    run_step turn 15-15", "      execute_tool x 15-15",
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r := record(spans.Options{Late: c.late})
+			now := t0.Add(15 * time.Second)
+			r.event(ae.Event{Time: now.Add(-c.began), Payload: &ae.RunStarted{}})
+			for _, p := range []ae.Payload{
+				&ae.AgentStarted{}, &ae.TurnStarted{Turn: ae.Some(1)}, &ae.TurnEnded{Turn: ae.Some(1), Duration: some(10)},
+				&ae.TurnStarted{Turn: ae.Some(2)}, &ae.ToolCalled{CallID: "c", ToolID: "x"}, &ae.ToolReturned{CallID: "c", ToolID: "x", Status: ae.ToolStatusOK},
+				&ae.TurnEnded{Turn: ae.Some(2), Duration: some(5)}, &ae.AgentEnded{Duration: some(15)},
+			} {
+				r.event(ae.Event{Time: now, AgentID: "a", Payload: p})
+			}
+			r.event(ae.Event{Time: now, Payload: &ae.RunCompleted{}})
+			r.want(t, lines(c.want...))
+			stated := any(true)
+			if !c.late || c.began > 0 {
+				stated = nil
+			}
+			require.Equal(t, stated, attr(r.m.Root(), spans.AttrStated))
+		})
+	}
+}

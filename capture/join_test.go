@@ -2,6 +2,7 @@ package capture
 
 import (
 	"bytes"
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -48,6 +49,47 @@ func readTexts(t *testing.T, texts ...[]byte) (out reading) {
 		out.faults += strings.Join(s.Notes(), "\n")
 	}
 	return out
+}
+
+// A session has the same events if another program has written its lines anew: with the members in the
+// order of their names, and blanks between them.
+func TestLinesWrittenAnew(t *testing.T) {
+	// A member is left out if it may be made of a line's text, or tells of two members with one name.
+	made := regexp.MustCompile(`"(id|runId|callId|blockId|messageId|modelCallId|causationId|providerSessionId|message|marks)": ("[^"\\]*(\\.[^"\\]*)*"|\[[^]]*\]),? ?`)
+	for _, name := range corpora(t) {
+		var anew bytes.Buffer
+		text, err := os.ReadFile(name)
+		require.NoError(t, err)
+		for line := range bytes.Lines(text) {
+			anew.Write(writtenAnew(line))
+		}
+		read := func(text []byte) (out []string) {
+			r := readTexts(t, text)
+			for _, run := range r.runs {
+				for ev := range strings.Lines(run) {
+					out = append(out, string(made.ReplaceAll(writtenAnew([]byte(ev)), nil)))
+				}
+			}
+			slices.Sort(out)
+			return append(out, r.faults)
+		}
+		require.Equal(t, read(text), read(anew.Bytes()), name)
+	}
+}
+
+// writtenAnew returns a line as json.dumps of Python with sort_keys writes it.
+func writtenAnew(line []byte) []byte {
+	var v any
+	d := json.NewDecoder(bytes.NewReader(line))
+	d.UseNumber()
+	if d.Decode(&v) != nil {
+		return line
+	}
+	text, err := json.MarshalIndent(v, "", "")
+	if err != nil {
+		return line
+	}
+	return append(bytes.ReplaceAll(text, []byte("\n"), []byte(" ")), '\n')
 }
 
 // A file with two sessions, or with the output of two processes, one after the other, has the runs that two

@@ -39,7 +39,7 @@ func facts(first []string) (session.Facts, bool) {
 	return session.Facts{}, false
 }
 
-// lineTime returns the time of a line, which begins with it.
+// lineTime returns the time of a line, which begins with it unless another program wrote the line anew.
 func lineTime(line string) (time.Time, bool) {
 	const begin = `{"timestamp":"`
 	if rest, ok := strings.CutPrefix(line, begin); ok {
@@ -47,7 +47,7 @@ func lineTime(line string) (time.Time, bool) {
 			return session.ParseTime(text)
 		}
 	}
-	return time.Time{}, false
+	return session.ParseTime(jsonwire.Text(jsonwire.Member(line, "timestamp")))
 }
 
 // root returns the folder of all sessions for the folder of a day, as in sessions/2026/11/28.

@@ -331,7 +331,9 @@ func (c *rollout) item(t *thread) {
 
 // items are the types of items.
 var items = map[string]func(*rollout, *thread, *session.Object){
-	"UserMessage":         func(c *rollout, t *thread, i *session.Object) { c.ask(t, i.Str("id"), textOf(i.Raw("content"))) },
+	"UserMessage": func(c *rollout, t *thread, i *session.Object) {
+		c.ask(t, byItem, i.Str("id"), textOf(i.Raw("content")))
+	},
 	"AgentMessage":        double,
 	"Reasoning":           double,
 	"CommandExecution":    (*rollout).enrich,

@@ -2,6 +2,7 @@ package codex
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -217,6 +218,34 @@ func TestEnds(t *testing.T) {
 	} {
 		_, snapshot := decode(t, rolloutOf(c.lines...))
 		require.Equal(t, c.want, snapshot.Status, name)
+	}
+}
+
+// Several kinds of lines tell one prompt. A prompt that comes again is another one, and begins a turn in
+// versions that tell none.
+func TestPromptsThatComeAgain(t *testing.T) {
+	const (
+		response = `response_item {"type":"message","role":"user","content":[{"type":"input_text","text":"Go on"}]}`
+		event    = `event_msg {"type":"user_message","message":"Go on","kind":"plain"}`
+		item     = `event_msg {"type":"item_completed","item":{"type":"UserMessage","id":"u","content":[{"type":"text","text":"Go on"}]}}`
+	)
+	older := func(lines ...string) []string {
+		return slices.Delete(rolloutOf(append([]string{text}, lines...)...), 1, 2)
+	}
+	for name, c := range map[string]struct {
+		lines            []string
+		turns, questions int
+	}{
+		"in a turn":                {rolloutOf(response, event, text, response, event, text, done), 1, 3},
+		"in a turn, by items":      {rolloutOf(response, item, text, response, item, text, done), 1, 3},
+		"in a turn, told by three": {rolloutOf(response, event, item, text, item, response, event, text, done), 1, 3},
+		"of older versions":        {older(response, event, text, response, event, text), 3, 3},
+		"told by one":              {older(event, text, event, text), 3, 3},
+	} {
+		events, snapshot := decode(t, c.lines)
+		require.Len(t, of[*agentevents.TurnStarted](events), c.turns, name)
+		questions := slices.DeleteFunc(snapshot.Messages, func(m agentevents.ConversationMessage) bool { return m.Role != "user" })
+		require.Len(t, questions, c.questions, name)
 	}
 }
 

@@ -170,7 +170,7 @@ func (c *rollout) message(t *thread) {
 		c.spoke(t, id, text)
 	case "user":
 		if c.byUser() {
-			c.ask(t, id, text)
+			c.ask(t, byResponse, id, text)
 			return
 		}
 		if !begins(text, surroundings) {
@@ -190,9 +190,22 @@ func (c *rollout) spoke(t *thread, id, text string) {
 	c.send(t, "", agentevents.ConversationMessage{MessageID: id, From: t.agent.ID, To: to, Role: "agent"}, text)
 }
 
+// A teller is the kind of line that tells a prompt. A prompt may be told by each kind once.
+type teller uint8
+
+const (
+	byResponse teller = iota
+	byEvent
+	byItem
+	tellers
+)
+
 // ask records a text of the user, or of the parent for a sub-agent.
-func (c *rollout) ask(t *thread, id, text string) {
-	if t.said[text] {
+func (c *rollout) ask(t *thread, by teller, id, text string) {
+	told := t.said[text]
+	before := slices.Max(told[:])
+	if told[by]++; told[by] <= before {
+		t.said[text] = told
 		return
 	}
 	if !t.tasked { // a version whose turns begin with the user's text
@@ -202,8 +215,10 @@ func (c *rollout) ask(t *thread, id, text string) {
 			c.endTurn(t, agentevents.Opt[time.Duration]{}, agentevents.MarkSynthetic)
 		}
 		c.beginTurn(t)
+		told = [tellers]int{}
+		told[by] = 1
 	}
-	t.said[strings.Clone(text)], t.within = true, false
+	t.said[strings.Clone(text)], t.within = told, false
 	m := agentevents.ConversationMessage{MessageID: id, From: "user", To: t.agent.ID, Role: "user"}
 	actor := "user"
 	if t.agent.Parent != nil {
@@ -291,7 +306,7 @@ func (c *rollout) userMessage(t *thread) {
 	text := c.p.Str("message")
 	c.p.Skip("kind", "images", "local_images", "text_elements", "image_details", "local_image_details", "client_id")
 	if !begins(text, harness) {
-		c.ask(t, "", text)
+		c.ask(t, byEvent, "", text)
 	}
 }
 

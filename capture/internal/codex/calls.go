@@ -56,7 +56,7 @@ func (c *rollout) image(t *thread) {
 	c.back(t, &agentevents.ToolReturned{CallID: id, Status: statusOf(status)})
 }
 
-// commandEnd notes how a command or a patch of older versions went.
+// commandEnd reads how a command or a patch of older versions went.
 func (c *rollout) commandEnd(t *thread) {
 	n := &info{
 		status: strings.Clone(c.p.Str("status")), exit: c.p.Int("exit_code"), duration: duration(c.p.Object("duration")),
@@ -67,14 +67,12 @@ func (c *rollout) commandEnd(t *thread) {
 	if n.exit.OK && n.exit.V != 0 {
 		n.status = "failed"
 	}
-	id := c.p.Str("call_id")
+	id, output := c.p.Str("call_id"), c.p.Raw("aggregated_output")
 	c.p.SkipAll()
-	if t.agent.OpenCall(id) != nil {
-		t.calls[strings.Clone(id)] = n
-	}
+	c.went(t, id, n, output)
 }
 
-// mcpEnd notes how a call of an MCP server went: {"Ok": {"isError": true}} or {"Err": "…"}.
+// mcpEnd reads how a call of an MCP server went: {"Ok": {"isError": true}} or {"Err": "…"}.
 func (c *rollout) mcpEnd(t *thread) {
 	n := &info{duration: duration(c.p.Object("duration"))}
 	result := c.p.Object("result")
@@ -83,9 +81,7 @@ func (c *rollout) mcpEnd(t *thread) {
 	}
 	id := c.p.Str("call_id")
 	c.p.SkipAll()
-	if t.agent.OpenCall(id) != nil {
-		t.calls[strings.Clone(id)] = n
-	}
+	c.went(t, id, n, "")
 }
 
 func (c *rollout) toolSearch(t *thread) {
@@ -161,13 +157,20 @@ func (c *rollout) output(t *thread) {
 	if v.object {
 		text = textOf(jsonwire.Member(text, "output"))
 	}
-	if v.running {
-		if open := t.agent.OpenCall(id); open != nil {
-			open.Background = true
-			return
-		}
+	open := t.agent.OpenCall(id)
+	switch {
+	case open == nil:
+	case open.Tool == "write_stdin":
+		c.polled(t, open, &v, text)
+	case v.running != "":
+		open.Background = true
+		_, output, _ := aboutProcess(text)
+		of := &command{call: open.ID}
+		of.output.WriteString(output)
+		t.processes[strings.Clone(v.running)] = of
+		return
 	}
-	if open := t.agent.OpenCall(id); open != nil && commands[open.Tool] && v.unknown {
+	if open != nil && commands[open.Tool] && v.unknown {
 		v.status = agentevents.ToolStatusError // a command that ran tells of its process
 	}
 	if i := t.calls[id]; i != nil {
@@ -181,6 +184,35 @@ func (c *rollout) output(t *thread) {
 	c.back(t, p)
 }
 
+// A command is a call that goes on in the background, and its output so far.
+type command struct {
+	call   string
+	output strings.Builder
+}
+
+// polled reads the return of a call that waited for a command in the background. The exit code is
+// the command's: the call itself has succeeded.
+func (c *rollout) polled(t *thread, open *session.Call, v *verdict, text string) {
+	number := jsonwire.Member(open.Arguments, "session_id")
+	number = cmp.Or(jsonwire.Text(number), number)
+	of := t.processes[number]
+	about, output, _ := aboutProcess(text)
+	if of == nil || about == "" {
+		return
+	}
+	of.output.WriteString(output)
+	if !v.exit.OK {
+		return
+	}
+	n := &info{status: "completed", exit: v.exit}
+	if v.exit.V != 0 {
+		n.status = "failed"
+	}
+	c.went(t, of.call, n, jsonwire.Quote(of.output.String()))
+	v.status, v.exit = agentevents.ToolStatusOK, agentevents.Opt[int64]{}
+	delete(t.processes, number)
+}
+
 // commands are the tools that run commands.
 var commands = map[string]bool{"exec_command": true, "write_stdin": true,
 	"shell": true, "shell_command": true, "container.exec": true}
@@ -190,9 +222,9 @@ type verdict struct {
 	status   agentevents.ToolStatus
 	exit     agentevents.Opt[int64]
 	duration agentevents.Opt[time.Duration]
-	running  bool // it goes on in the background
-	object   bool // the text is an object with the output
-	unknown  bool // the text does not tell how the call went
+	running  string // the number of its process, which goes on in the background
+	object   bool   // the text is an object with the output
+	unknown  bool   // the text does not tell how the call went
 }
 
 func (v *verdict) code() string {
@@ -239,7 +271,7 @@ var (
 	process = regexp.MustCompile(`^(?:Command|Chunk ID|Wall time|` +
 		`Exit code|Process exited|Process running|Total output lines)[: ]`)
 	exited  = regexp.MustCompile(`(?m)^(?:Process exited with code|Exit code:) (-?\d+)`)
-	running = regexp.MustCompile(`(?m)^Process running with session ID `)
+	running = regexp.MustCompile(`(?m)^Process running with session ID (\S+)`)
 	aborted = regexp.MustCompile(`^aborted(?: by user)?`)
 	refused = regexp.MustCompile(`(?i)^(?:approval policy is \w+; reject|exec command rejected|` +
 		`patch rejected|command rejected|[^\n]{0,60}rejected by (?:the )?user|user (?:denied|rejected))`)
@@ -265,9 +297,11 @@ func judge(text string) verdict {
 		}
 		return v
 	}
+	if m = running.FindStringSubmatch(about); m != nil {
+		v.running = m[1]
+		return v
+	}
 	switch output = output[:min(len(output), 512)]; {
-	case running.MatchString(about):
-		v.running = true
 	case aborted.MatchString(output):
 		v.status = agentevents.ToolStatusCancelled
 	case refused.MatchString(output):
@@ -353,15 +387,22 @@ var items = map[string]func(*rollout, *thread, *session.Object){
 
 func double(_ *rollout, _ *thread, i *session.Object) { i.SkipAll() }
 
-// enrich notes how a call went. A call in the background ends with it.
+// enrich reads how a call went.
 func (c *rollout) enrich(t *thread, i *session.Object) {
 	id := i.Str("id")
 	n := &info{status: strings.Clone(i.Str("status")), exit: i.Int("exit_code"), duration: duration(i.Object("duration"))}
 	output := i.Raw("aggregated_output")
 	i.SkipAll()
-	if open := t.agent.OpenCall(id); open == nil {
+	c.went(t, id, n, output)
+}
+
+// went notes how an open call went. One in the background ends with it.
+func (c *rollout) went(t *thread, id string, n *info, output string) {
+	open := t.agent.OpenCall(id)
+	if open == nil {
 		return
-	} else if !open.Background {
+	}
+	if !open.Background {
 		t.calls[strings.Clone(id)] = n
 		return
 	}
@@ -375,7 +416,7 @@ func (c *rollout) enrich(t *thread, i *session.Object) {
 		p.Error = agentevents.Some(agentevents.ErrorInfo{Code: "interrupted",
 			Message: "the program ended while the command was running"})
 	case p.Status != agentevents.ToolStatusOK:
-		p.Error = agentevents.Some(agentevents.ErrorInfo{Code: v.code(), Message: jsonwire.Text(output)})
+		p.Error = agentevents.Some(agentevents.ErrorInfo{Code: v.code(), Message: v.message(jsonwire.Text(output))})
 	}
 	c.back(t, p)
 }

@@ -123,19 +123,39 @@ func TestBackgroundCommands(t *testing.T) {
 		`response_item {"type":"function_call","name":"exec_command","arguments":"{\"cmd\":\"x\"}","call_id":"c"}`,
 		`response_item {"type":"function_call_output","call_id":"c","output":"Chunk ID: 1\nProcess running with session ID 7\nOutput:\n"}`,
 	}
+	poll := func(returned string) (out []string) {
+		return []string{
+			`response_item {"type":"function_call","name":"write_stdin","arguments":"{\"session_id\":7,\"chars\":\"\"}","call_id":"p"}`,
+			`response_item {"type":"function_call_output","call_id":"p","output":"Chunk ID: 2\nProcess ` + returned + `\nOutput:\nout"}`,
+		}
+	}
 	item := `event_msg {"type":"item_completed","item":{"type":"CommandExecution","id":"c","status":%q,"exit_code":%d,"aggregated_output":"out"}}`
 	for name, c := range map[string]struct {
 		lines []string
 		want  agentevents.ToolStatus
 	}{
-		"it ends":               {[]string{fmt.Sprintf(item, "completed", 0), done}, agentevents.ToolStatusOK},
-		"it ends after turn":    {[]string{done, fmt.Sprintf(item, "completed", 0)}, agentevents.ToolStatusOK},
-		"it fails":              {[]string{fmt.Sprintf(item, "failed", 2), done}, agentevents.ToolStatusError},
-		"it is killed":          {[]string{done, fmt.Sprintf(item, "failed", -1)}, agentevents.ToolStatusInterrupted},
-		"nothing tells its end": {[]string{done}, agentevents.ToolStatusInterrupted},
+		"it ends":                {[]string{fmt.Sprintf(item, "completed", 0), done}, agentevents.ToolStatusOK},
+		"it ends after turn":     {[]string{done, fmt.Sprintf(item, "completed", 0)}, agentevents.ToolStatusOK},
+		"it fails":               {[]string{fmt.Sprintf(item, "failed", 2), done}, agentevents.ToolStatusError},
+		"it is killed":           {[]string{done, fmt.Sprintf(item, "failed", -1)}, agentevents.ToolStatusInterrupted},
+		"nothing tells its end":  {[]string{done}, agentevents.ToolStatusInterrupted},
+		"an older line":          {[]string{`event_msg {"type":"exec_command_end","call_id":"c","exit_code":1,"aggregated_output":"out"}`, done}, agentevents.ToolStatusError},
+		"a poll tells its end":   {append(poll("exited with code 0"), done), agentevents.ToolStatusOK},
+		"a poll tells a failure": {append(poll("exited with code 3"), done), agentevents.ToolStatusError},
+		"the second poll":        {append(append(poll("running with session ID 7"), poll("exited with code 3")...), done), agentevents.ToolStatusError},
+		"a poll, and the item":   {append(poll("exited with code 3"), fmt.Sprintf(item, "failed", 3), done), agentevents.ToolStatusError},
+		"the item, and a poll":   {append([]string{fmt.Sprintf(item, "failed", 3)}, append(poll("exited with code 3"), done)...), agentevents.ToolStatusError},
+		"after the turn":         {append([]string{done}, poll("exited with code 3")...), agentevents.ToolStatusError},
+		"only polled":            {append(poll("running with session ID 7"), done), agentevents.ToolStatusInterrupted},
 	} {
 		events, snapshot := decode(t, rolloutOf(append(begin, c.lines...)...))
 		returned := of[*agentevents.ToolReturned](events)
+		returned = slices.DeleteFunc(returned, func(p *agentevents.ToolReturned) bool {
+			if p.CallID == "p" {
+				require.Equal(t, agentevents.ToolStatusOK, p.Status, name)
+			}
+			return p.CallID == "p"
+		})
 		require.Len(t, returned, 1, name)
 		require.Equal(t, c.want, returned[0].Status, name)
 		require.Equal(t, agentevents.RunStatusCompleted, snapshot.Status, name)

@@ -69,6 +69,7 @@ type thread struct {
 	last             turn       // the latest turn that ended
 	turnMessages     [][]string // ids of the events of messages, by turn
 	calls            map[string]*info
+	processes        map[string]*command // in the background, by their numbers
 	counter          counter
 	said             map[string][tellers]int // texts of the user in this turn: how often each kind of line told them
 	answer
@@ -322,7 +323,7 @@ func (c *rollout) thread(l *session.Line, kind string) *thread {
 	if t := c.files[l.File]; t != nil {
 		return t
 	}
-	t := &thread{calls: map[string]*info{}, said: map[string][tellers]int{}}
+	t := &thread{calls: map[string]*info{}, processes: map[string]*command{}, said: map[string][tellers]int{}}
 	c.files[l.File] = t
 	c.order = append(c.order, t)
 	first := *l

@@ -74,6 +74,38 @@ func TestTurnsOfChats(t *testing.T) {
 	}
 }
 
+// A turn without an end fails with its error, unless the agent goes on after it or has answered before.
+func TestErrorsOfChats(t *testing.T) {
+	geminiLines := []string{
+		`{"sessionId":"2975cdc3-26c8-4f89-8bba-dd20f1413e24","projectHash":"d6","startTime":"2026-11-28T11:00:00.000Z","kind":"main"}`,
+		`{"id":"1","timestamp":"2026-11-28T11:00:01.000Z","type":"user","content":[{"text":"Go"}]}`,
+		`{"id":"2","timestamp":"2026-11-28T11:00:02.000Z","type":"error","content":"429"}`,
+		`{"id":"3","timestamp":"2026-11-28T11:00:03.000Z","type":"gemini","content":"Fine","model":"m"}`,
+	}
+	const head = `{"sessionId":"c8493294-8e4e-5e76-9d82-1f447bf0a642","version":"0.24.4","timestamp":"2026-11-28T11:00:00.000Z",`
+	qwenLines := []string{
+		"",
+		head + `"uuid":"1","parentUuid":null,"type":"user","message":{"role":"user","parts":[{"text":"Go"}]}}`,
+		head + `"uuid":"2","parentUuid":"1","type":"system","subtype":"ui_telemetry","systemPayload":{"uiEvent":{"event.name":"qwen-code.api_error","error":"429"}}}`,
+		head + `"uuid":"3","parentUuid":"2","type":"assistant","model":"m","message":{"role":"model","parts":[{"text":"Fine"}]}}`,
+	}
+	for _, l := range [][]string{geminiLines, qwenLines} {
+		for _, c := range []struct {
+			want  string
+			lines []string
+		}{
+			{"429", []string{l[0], l[1], l[2]}},
+			{"429", []string{l[0], l[1], l[2], strings.NewReplacer(`"1"`, `"4"`, "null", `"2"`).Replace(l[1]), l[3]}},
+			{"", []string{l[0], l[1], l[2], l[3]}},
+			{"", []string{l[0], l[1], l[3], l[2]}},
+		} {
+			s, refused := decode(t, slices.DeleteFunc(c.lines, func(line string) bool { return line == "" }))
+			require.NoError(t, refused)
+			require.Equal(t, c.want, s.Turns[0].Error.V.Message, "%q", c.lines)
+		}
+	}
+}
+
 // chatFile returns the only session of a folder, or the first one.
 func chatFile(t *testing.T, dir string) string {
 	t.Helper()

@@ -241,6 +241,22 @@ func TestEnds(t *testing.T) {
 	}
 }
 
+// A turn without an end fails with the error that came last in it.
+func TestErrorsOfTurnsWithoutEnds(t *testing.T) {
+	const limit = `event_msg {"type":"error","message":"You've hit your usage limit","codex_error_info":"usage_limit_exceeded"}`
+	next := `event_msg {"type":"task_started","turn_id":"01a0b7d4-09f5-7f10-8b9b-c7ca8030706a"}`
+	for want, lines := range map[string][]string{
+		"usage_limit_exceeded":                    {limit},
+		"interrupted":                             {limit, text},
+		"usage_limit_exceeded of an earlier turn": {limit, next, text, done},
+	} {
+		events, snapshot := decode(t, rolloutOf(lines...))
+		want, _, earlier := strings.Cut(want, " ")
+		require.Equal(t, want, of[*agentevents.TurnEnded](events)[0].Error.V.Code)
+		require.Equal(t, earlier, snapshot.Status == agentevents.RunStatusCompleted)
+	}
+}
+
 // Several kinds of lines tell one prompt. A prompt that comes again is another one, and begins a turn in
 // versions that tell none.
 func TestPromptsThatComeAgain(t *testing.T) {

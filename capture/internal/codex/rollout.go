@@ -200,6 +200,9 @@ var doubleKinds = map[string]bool{"event_msg/agent_message": true, "event_msg/ag
 func (c *rollout) answered(t *thread, used *usage) {
 	parts := t.parts
 	t.parts = nil
+	if len(parts) > 0 && t.turn != nil { // the agent went on after an error
+		t.turn.err = agentevents.Opt[agentevents.ErrorInfo]{}
+	}
 	line, p := c.line, c.p
 	c.line, c.p = session.Object{}, session.Object{}
 	if used != nil || !t.ahead && !(t.bare && t.within) {
@@ -530,11 +533,14 @@ func (c *rollout) finish(t *thread) {
 	t.last.finish(c.r, t.agent, marks)
 }
 
-// cutTurn ends a turn whose end is not on disk.
+// cutTurn ends a turn whose end is not on disk. An error after which the agent did nothing is its end.
 func (c *rollout) cutTurn(t *thread) {
-	c.r.Interrupt(t.agent, agentevents.ToolStatusInterrupted, "the program ended before the call returned", true)
-	t.turn.end = cut
-	t.turn.err = agentevents.Some(agentevents.ErrorInfo{Code: "interrupted",
-		Message: "the turn has no end: the program was killed, or is still at work"})
+	t.turn.end = completed
+	if !t.turn.err.OK {
+		t.turn.end = cut
+		t.turn.err = agentevents.Some(agentevents.ErrorInfo{Code: "interrupted",
+			Message: "the turn has no end: the program was killed, or is still at work"})
+	}
+	c.r.Interrupt(t.agent, agentevents.ToolStatusInterrupted, "the program ended before the call returned", t.turn.end == cut)
 	c.endTurn(t, agentevents.Opt[time.Duration]{}, agentevents.MarkSynthetic)
 }

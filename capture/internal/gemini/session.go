@@ -179,7 +179,7 @@ var kinds = map[string]func(*journal, *thread){
 	"gemini":    (*journal).answer,
 	"info":      (*journal).info,
 	"warning":   (*journal).warned,
-	"error":     (*journal).warned,
+	"error":     (*journal).failed,
 }
 
 // kind is the type of the line that was parsed, or the member that tells it.
@@ -591,6 +591,12 @@ func (c *journal) info(t *thread) {
 func (c *journal) warned(t *thread) {
 	text, _ := userText(c.line.Raw("content"))
 	t.Warn(c.line.Str("type"), text)
+}
+
+// failed reads an error, of the turn or of a command of the user.
+func (c *journal) failed(t *thread) {
+	text, _ := userText(c.line.Raw("content"))
+	t.Failed("error", text)
 }
 
 // EndFile ends the sub-agent of a file.

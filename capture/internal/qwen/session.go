@@ -446,8 +446,13 @@ func (c *reader) telemetry(t *thread) {
 			t.infos[strings.Clone(id)] = info{strings.Clone(o.Str("status")), o.Millis("duration_ms")}
 		}
 	case "qwen-code.api_error":
-		t.Warn(cmp.Or(o.Str("error_type"), "api_error"),
-			cmp.Or(o.Str("error"), o.Str("error_message"), "status "+o.Raw("status_code")))
+		code := cmp.Or(o.Str("error_type"), "api_error")
+		message := cmp.Or(o.Str("error"), o.Str("error_message"), "status "+o.Raw("status_code"))
+		if sub == "" {
+			t.Failed(code, message)
+		} else {
+			t.Warn(code, message)
+		}
 	default:
 		c.r.Unread("system/ui_telemetry/"+name, "")
 	}

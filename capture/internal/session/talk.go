@@ -273,6 +273,15 @@ func (t *Talk) Back(p *agentevents.ToolReturned) {
 // InTurn reports whether a turn is open.
 func (t *Talk) InTurn() bool { return t.turn != nil }
 
+// Failed records an error that the turn fails with unless the agent goes on, or has given its answer already.
+func (t *Talk) Failed(code, message string) {
+	if t.turn == nil || t.turn.spoken && len(t.Calls()) == 0 {
+		t.Warn(code, message)
+		return
+	}
+	t.Fail(code, message)
+}
+
 func (t *Talk) begin() {
 	t.turns++
 	t.turn = &turn{number: t.turns}

@@ -265,6 +265,7 @@ func TestPromptsThatComeAgain(t *testing.T) {
 		event    = `event_msg {"type":"user_message","message":"Go on","kind":"plain"}`
 		item     = `event_msg {"type":"item_completed","item":{"type":"UserMessage","id":"u","content":[{"type":"text","text":"Go on"}]}}`
 	)
+	const picture = `response_item {"type":"message","role":"user","content":[{"type":"input_image","image_url":"data:image/png;base64,xx"}]}`
 	older := func(lines ...string) []string {
 		return slices.Delete(rolloutOf(append([]string{text}, lines...)...), 1, 2)
 	}
@@ -276,6 +277,8 @@ func TestPromptsThatComeAgain(t *testing.T) {
 		"in a turn, by items":      {rolloutOf(response, item, text, response, item, text, done), 1, 3},
 		"in a turn, told by three": {rolloutOf(response, event, item, text, item, response, event, text, done), 1, 3},
 		"of older versions":        {older(response, event, text, response, event, text), 3, 3},
+		"images of the program":    {older(event, picture, text, picture, text), 2, 2},
+		"an image of the user":     {older(picture, `event_msg {"type":"user_message","message":"","images":["data:image/png;base64,xx"]}`, text), 2, 2},
 		"told by one":              {older(event, text, event, text), 3, 3},
 	} {
 		events, snapshot := decode(t, c.lines)

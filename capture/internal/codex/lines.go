@@ -169,11 +169,10 @@ func (c *rollout) message(t *thread) {
 		}
 		c.spoke(t, id, text)
 	case "user":
-		if c.byUser() {
+		switch {
+		case c.byUser(t):
 			c.ask(t, byResponse, id, text)
-			return
-		}
-		if !begins(text, surroundings) {
+		case text != "" && !begins(text, surroundings):
 			c.told(t, id, "system", text)
 		}
 	}
@@ -278,13 +277,15 @@ func begins(text string, with []string) bool {
 	return slices.ContainsFunc(with, func(begin string) bool { return strings.HasPrefix(text, begin) })
 }
 
-// byUser reports whether a message with the role user is one that a person wrote.
-func (c *rollout) byUser() bool {
+// byUser reports whether a message with the role user is one that a person wrote. The program adds an
+// image that the model views, without a text; another line tells an image of the user.
+func (c *rollout) byUser(t *thread) bool {
 	meta := c.p.Object("internal_chat_message_metadata_passthrough")
 	if kinds := meta.Raw("content_item_kinds"); kinds != "" {
 		return strings.Contains(kinds, `"user.`)
 	}
-	return !begins(c.text("content"), harness)
+	text := c.text("content")
+	return (text != "" || t.bare) && !begins(text, harness)
 }
 
 // reasoning reads the thoughts of the model. They may be encrypted, and lack a summary.

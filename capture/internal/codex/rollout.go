@@ -374,7 +374,7 @@ func (c *rollout) foresee(t *thread, kind string) {
 			t.prompt = cmp.Or(t.prompt, strings.Clone(jsonwire.Quote(text)))
 		}
 	case "response_item/message":
-		if c.p.Str("role") == "user" && c.byUser() {
+		if c.p.Str("role") == "user" && c.byUser(t) {
 			t.prompt = cmp.Or(t.prompt, strings.Clone(jsonwire.Quote(c.text("content"))))
 		}
 	case "session_meta":

@@ -1,6 +1,7 @@
 package capture
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -103,6 +104,45 @@ func TestErrorsOfChats(t *testing.T) {
 			require.NoError(t, refused)
 			require.Equal(t, c.want, s.Turns[0].Error.V.Message, "%q", c.lines)
 		}
+	}
+}
+
+// Older versions of Copilot CLI tell the lines of a sub-agent by the call that started it.
+func TestSubAgentsByTheirCalls(t *testing.T) {
+	var lines []string
+	for i, line := range []string{
+		`"session.start","data":{"sessionId":"a5c73d8f-987a-4727-96df-26b22847d64a","selectedModel":"m"}`,
+		`"user.message","data":{"content":"Go"}`,
+		`"assistant.turn_start","data":{}`,
+		`"assistant.message","data":{"messageId":"1","content":"","toolRequests":[{"toolCallId":"t","name":"task","arguments":{"prompt":"Look"}}]}`,
+		`"tool.execution_start","data":{"toolCallId":"t","toolName":"task","arguments":{"prompt":"Look"}}`,
+		`"subagent.started","data":{"toolCallId":"t","agentName":"explore"}`,
+		`"tool.execution_start","data":{"toolCallId":"b","toolName":"bash","arguments":{"command":"ls"},"parentToolCallId":"t"}`,
+		`"tool.execution_complete","data":{"toolCallId":"b","success":true,"result":{"content":"x"},"parentToolCallId":"t"}`,
+		`"assistant.message","data":{"messageId":"2","content":"Found","toolRequests":[],"parentToolCallId":"t"}`,
+		`"subagent.completed","data":{"toolCallId":"t","agentName":"explore"}`,
+		`"tool.execution_complete","data":{"toolCallId":"t","success":true,"result":{"content":"Found"}}`,
+		`"assistant.turn_end","data":{}`,
+		`"assistant.turn_start","data":{}`,
+		`"assistant.message","data":{"messageId":"3","content":"Done","toolRequests":[]}`,
+		`"assistant.turn_end","data":{}`,
+	} {
+		lines = append(lines, fmt.Sprintf(`{"type":%s,"id":"%d","parentId":null,"timestamp":"2026-11-28T11:00:%02d.000Z"}`, line, i, i))
+	}
+	s, refused := decode(t, lines)
+	require.NoError(t, refused)
+	require.Len(t, s.Agents, 2)
+	require.Len(t, s.Turns, 2)
+	for id, agent := range s.Agents {
+		want := "Done"
+		if id != "copilot" {
+			want = "Found"
+			require.Equal(t, "copilot", agent.ParentAgentID)
+			require.Equal(t, "Look", agent.Task)
+		}
+		require.Equal(t, agentevents.OutcomeConverged, agent.Outcome)
+		require.Equal(t, want, agent.Result)
+		require.Equal(t, 1, agent.ToolCalls)
 	}
 }
 

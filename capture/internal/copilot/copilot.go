@@ -246,23 +246,24 @@ func (c *reader) read(kind string) {
 	c.r.Rest(kind, "/data", &c.data)
 }
 
-// agentOf returns the agent of a line. A sub-agent begins with its first line.
+// agentOf returns the agent of a line. A sub-agent begins with its first line. In older versions the
+// call that started it has its id.
 func (c *reader) agentOf(kind string) *agent {
-	id := c.line.Str("agentId")
+	own, by, call := c.line.Str("agentId"), c.main, c.data.Str("parentToolCallId")
+	if strings.HasPrefix(kind, "subagent.") {
+		call = c.data.Str("toolCallId")
+	}
+	id := cmp.Or(own, call)
 	if id == "" {
 		return c.main
 	}
 	if a := c.agents[id]; a != nil && (a.Open || kind != "subagent.started") {
 		return a
 	}
-	by, call := c.main, ""
-	if kind == "subagent.started" {
-		call = c.data.Str("toolCallId")
-		if parent := c.agents[c.data.Str("parentId")]; parent != nil && parent.Open {
-			by = parent
-		}
+	if parent := c.agents[c.data.Str("parentId")]; parent != nil && parent.Open {
+		by = parent
 	}
-	p := &agentevents.AgentStarted{Name: c.data.Str("agentName"), Model: c.data.Str("model"), ProviderSessionID: id}
+	p := &agentevents.AgentStarted{Name: c.data.Str("agentName"), Model: c.data.Str("model"), ProviderSessionID: own}
 	for _, owner := range append([]*agent{c.main}, c.order...) { // whose call it is
 		if open := owner.OpenCall(call); open != nil {
 			by = owner
@@ -279,8 +280,14 @@ func (c *reader) agentOf(kind string) *agent {
 	a := newAgent(c.r, p.Model, "")
 	a.Agent = c.r.NewAgent(c.main.ID, by.Agent, p.Name, id)
 	c.agents[strings.Clone(id)] = a
+	if call != "" {
+		c.agents[strings.Clone(call)] = a
+	}
 	c.order = append(c.order, a)
 	c.r.Start(a.Agent, call, p)
+	if own == "" { // no text of the parent begins its turn
+		a.Begin()
+	}
 	return a
 }
 

@@ -107,6 +107,33 @@ func TestErrorsOfChats(t *testing.T) {
 	}
 }
 
+// A stream of Gemini CLI states the tokens of each model. The total counts if they are not all of it.
+func TestModelsOfGeminiStreams(t *testing.T) {
+	models := `"pro":{"total_tokens":70,"input_tokens":60,"output_tokens":8,"cached":20},"flash":{"total_tokens":50,"input_tokens":40,"output_tokens":7,"cached":20}`
+	for _, c := range []struct {
+		models string
+		want   map[string]int64
+	}{
+		{models, map[string]int64{"pro": 40, "flash": 20}},
+		{"", map[string]int64{"auto": 60}},
+		{models[:strings.Index(models, `,"flash"`)], map[string]int64{"auto": 60}},
+	} {
+		s, refused := decode(t, []string{
+			`{"type":"init","timestamp":"2026-11-28T11:00:00.000Z","session_id":"2975cdc3-26c8-4f89-8bba-dd20f1413e24","model":"auto"}`,
+			`{"type":"message","timestamp":"2026-11-28T11:00:01.000Z","role":"user","content":"Go"}`,
+			`{"type":"message","timestamp":"2026-11-28T11:00:02.000Z","role":"assistant","content":"Done","delta":true}`,
+			`{"type":"result","timestamp":"2026-11-28T11:00:03.000Z","status":"success","stats":{"total_tokens":120,"input_tokens":100,"output_tokens":15,"cached":40,"models":{` + c.models + `}}}`,
+		})
+		require.NoError(t, refused)
+		require.EqualValues(t, 120, s.Usage.Usage.InputTokens+s.Usage.Usage.CacheReadInputTokens.V+s.Usage.Usage.OutputTokens)
+		got := map[string]int64{}
+		for model, used := range s.Usage.Models {
+			got[model] = used.InputTokens
+		}
+		require.Equal(t, c.want, got)
+	}
+}
+
 // Older versions of Copilot CLI tell the lines of a sub-agent by the call that started it.
 func TestSubAgentsByTheirCalls(t *testing.T) {
 	var lines []string

@@ -211,19 +211,39 @@ func (s *stream) result() {
 	s.ended = true
 }
 
-// stats reads the tokens of the process: the input includes cached tokens, and the reasoning is in the
-// total only.
+// stats reads the tokens of the process, which are stated for each model too.
 func (s *stream) stats(o *session.Object) {
-	input, output := o.Count("input_tokens"), o.Count("output_tokens")
-	total, cached := o.Count("total_tokens"), o.Count("cached")
-	o.Skip("input", "tool_calls", "models", "duration_ms")
+	o.Skip("duration_ms")
+	all, total := totalOf(o)
+	var models []*agentevents.UsageObserved
+	var sum int64
+	for name, text := range jsonwire.Members(o.Raw("models")) {
+		model := session.ParseObject(text)
+		used, n := totalOf(model)
+		s.r.Rest("result", "/stats/models/*", model)
+		models, sum = append(models, &agentevents.UsageObserved{Model: name, Usage: used}), sum+n
+	}
 	s.r.Rest("result", "/stats", o)
-	if total.V == 0 {
+	if total == 0 || s.ended {
 		return // the program forgets them when it stops itself
 	}
-	all := max(output.V, total.V-input.V)
-	u := session.UsageOf(input.V-cached.V, all, cached, agentevents.Opt[int64]{}, agentevents.Some(all-output.V))
-	s.r.Emit(s.t.Agent, &agentevents.UsageObserved{Usage: u, Cumulative: true, Source: "total of the process"}, 0)
+	if sum != total {
+		models = []*agentevents.UsageObserved{{Usage: all}}
+	}
+	for _, p := range models {
+		p.Source = "total of the process"
+		s.r.Emit(s.t.Agent, p, 0)
+	}
+}
+
+// totalOf returns tokens, and their total: the input includes cached tokens, and the reasoning is in the
+// total only.
+func totalOf(o *session.Object) (u agentevents.Usage, total int64) {
+	input, output, cached := o.Count("input_tokens").V, o.Count("output_tokens").V, o.Count("cached")
+	total = o.Count("total_tokens").V
+	o.Skip("input", "tool_calls")
+	all := max(output, total-input)
+	return session.UsageOf(input-cached.V, all, cached, agentevents.Opt[int64]{}, agentevents.Some(all-output)), total
 }
 
 // End ends the run. Without a result the program was stopped.

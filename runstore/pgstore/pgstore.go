@@ -4,12 +4,15 @@ import (
 	"cmp"
 	"context"
 	"database/sql"
+	"database/sql/driver"
 	_ "embed"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"iter"
 	"math"
+	"net"
 	"slices"
 	"strings"
 	"sync"
@@ -373,7 +376,7 @@ func column1[T any](ctx context.Context, db *sql.DB, query string, args ...any) 
 }
 
 // Watch implements [runstore.Store]: it looks when this Store commits, and every
-// [Options].Poll.
+// [Options].Poll. It waits while the server is away, unless that fails its first look.
 func (s *Store) Watch(ctx context.Context, runID string, from uint64) iter.Seq2[runstore.Entry, error] {
 	return func(yield func(runstore.Entry, error) bool) {
 		if s.isClosed() {
@@ -383,20 +386,25 @@ func (s *Store) Watch(ctx context.Context, runID string, from uint64) iter.Seq2[
 		defer timer.Stop()
 		next, stop := s.watch(runID)
 		defer stop()
-		for ctx.Err() == nil && !s.isClosed() {
+		for looked := false; ctx.Err() == nil && !s.isClosed(); {
 			woken := next() // before the look, or an event in between wakes nobody
-			for e, err := range s.Load(ctx, runID, from) {
-				if err != nil {
-					if ctx.Err() == nil && !errors.Is(err, agentevents.ErrClosed) {
-						yield(runstore.Entry{}, err)
-					}
-					return
+			var err error
+			for e, failed := range s.Load(ctx, runID, from) {
+				if err = failed; err != nil {
+					break
 				}
 				if !yield(e, nil) {
 					return
 				}
 				from = e.Event.Sequence + 1
 			}
+			if err != nil && !(looked && away(err)) {
+				if ctx.Err() == nil && !errors.Is(err, agentevents.ErrClosed) {
+					yield(runstore.Entry{}, err)
+				}
+				return
+			}
+			looked = true
 			select {
 			case <-woken:
 			case <-timer.C:
@@ -406,6 +414,24 @@ func (s *Store) Watch(ctx context.Context, runID string, from uint64) iter.Seq2[
 		}
 	}
 }
+
+// away reports whether an error is of the connection: the server stops, starts, has no room for one
+// more client, or cannot be reached.
+func away(err error) bool {
+	var state interface{ SQLState() string }
+	if errors.As(err, &state) {
+		code := state.SQLState()
+		return strings.HasPrefix(code, "08") || strings.HasPrefix(code, "57P") && code != databaseDropped || code == tooManyConnections
+	}
+	var network net.Error
+	return errors.As(err, &network) || errors.Is(err, driver.ErrBadConn) ||
+		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
+}
+
+const (
+	tooManyConnections = "53300"
+	databaseDropped    = "57P04"
+)
 
 // Run implements [runstore.Store].
 func (s *Store) Run(ctx context.Context, runID string) (runstore.RunInfo, error) {

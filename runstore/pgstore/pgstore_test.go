@@ -414,6 +414,53 @@ func TestExample(t *testing.T) {
 	require.NoError(t, <-done)
 }
 
+// A watch goes on when the server is back, and tells an error that waiting does not mend.
+func TestWatchOutlivesTheServer(t *testing.T) {
+	s := own(t)
+	for _, how := range []string{"immediate", "fast"} {
+		db, schema := s.fresh(t)
+		st := pgstore.New(db, pgstore.Options{})
+		all := events(t, "r", 3)
+		ctx, stop := context.WithCancel(t.Context())
+		defer stop()
+		seen, ended := make(chan string), make(chan error)
+		go func() {
+			for e, err := range pgstore.New(s.Open(t, schema), pgstore.Options{Poll: 5 * time.Millisecond}).Watch(ctx, "r", 0) {
+				if err != nil {
+					ended <- err
+					return
+				}
+				seen <- e.Line
+			}
+		}()
+		next := func(want runstore.Entry) {
+			select {
+			case line := <-seen:
+				require.Equal(t, want.Line, line)
+			case err := <-ended:
+				require.NoError(t, err)
+			}
+		}
+		for i, e := range all[:2] {
+			require.NoError(t, st.Append(ctx, "r", uint64(i), e))
+			require.NoError(t, st.Commit(ctx))
+			next(e)
+		}
+		require.NoError(t, s.Stop(how))
+		for _, err := range st.Watch(ctx, "r", 0) {
+			require.ErrorContains(t, err, `loading run "r"`, "of the first look")
+		}
+		require.NoError(t, s.Start())
+		require.Eventually(t, func() bool { return db.PingContext(ctx) == nil }, time.Minute, time.Millisecond)
+		require.NoError(t, st.Append(ctx, "r", 2, all[2]))
+		require.NoError(t, st.Commit(ctx))
+		next(all[2])
+		_, err := db.Exec("ALTER TABLE agentevents_runs RENAME TO elsewhere")
+		require.NoError(t, err)
+		require.ErrorContains(t, <-ended, "agentevents_runs")
+	}
+}
+
 func BenchmarkEmit(b *testing.B) {
 	db, _ := need(b).fresh(b)
 	em, err := ae.NewEmitter(ae.EmitterOptions{Sinks: []ae.Sink{runstore.NewSink(pgstore.New(db, pgstore.Options{}))}})

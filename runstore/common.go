@@ -41,11 +41,12 @@ func (s *signal) send() {
 }
 
 // watch is Watch for a store that sends the signal when something was committed.
-func watch(ctx context.Context, s Store, committed *signal, runID string, from uint64) iter.Seq2[Entry, error] {
+func watch(ctx context.Context, load func(from uint64) iter.Seq2[Entry, error],
+	committed *signal, from uint64) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
 		for ctx.Err() == nil {
 			next := committed.next() // before the look, or an event in between wakes nobody
-			for e, err := range s.Load(ctx, runID, from) {
+			for e, err := range load(from) {
 				if err != nil {
 					if ctx.Err() == nil && !errors.Is(err, agentevents.ErrClosed) {
 						yield(Entry{}, err)
@@ -74,9 +75,9 @@ func sorted[Run any](ids []string, runs map[string]Run) []string {
 	return slices.Sorted(maps.Keys(runs))
 }
 
-// listRuns yields the runs after one. The ids are in order.
+// listRuns yields the runs after one, and reports whether it has yielded all. The ids are in order.
 func listRuns(ctx context.Context, ids []string, after string,
-	known func(id string) (RunInfo, error), yield func(RunInfo, error) bool) {
+	known func(id string) (RunInfo, error), yield func(RunInfo, error) bool) bool {
 	i, found := slices.BinarySearch(ids, after)
 	if found {
 		i++
@@ -87,9 +88,10 @@ func listRuns(ctx context.Context, ids []string, after string,
 			err = ctx.Err()
 		}
 		if !yield(info, err) || err != nil {
-			return
+			return false
 		}
 	}
+	return true
 }
 
 func parseSnapshot(text []byte) (*agentevents.RunSnapshot, error) {

@@ -61,6 +61,8 @@
 //	the saved index is missing, stale or damaged     Open reads the log
 //	a line inside the log is damaged, or a segment   Options.OnError is told; the events that are
 //	is missing                                       left come, and Restored.Coverage names the gap
+//	the disk is full                                 Commit fails; written events can be read, and the
+//	                                                 others are written once there is room
 //	another program changes the log                  every call fails with logfile.ErrChanged until
 //	                                                 the store is opened again
 //	two processes open the store                     the second one's Open fails with logfile.ErrLocked

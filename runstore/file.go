@@ -11,6 +11,7 @@ import (
 	"iter"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 
 	"github.com/agentevents/agentevents"
@@ -25,8 +26,8 @@ type Options struct {
 	// acknowledged gets lost, and segments of 64 MiB. With another Sync, Commit promises as much as
 	// that policy. Keep and KeepFor must be 0: a store has its runs whole. Its OnError may be nil.
 	Log *logfile.Options
-	// OnError is told of faults of the log that concern no call: lines that cannot be read,
-	// segments that are missing. nil discards them. It is called by the goroutine that opens or
+	// OnError is told of faults of the log that concern no call: lines that cannot be read, segments
+	// that are missing, lines that cannot be written when another run is read. nil discards them. It is called by the goroutine that opens or
 	// reads the store, and must not call it.
 	OnError func(error)
 
@@ -249,69 +250,115 @@ func (f *File) Commit(ctx context.Context) error {
 	return err
 }
 
-// readable makes all that was appended a part of the index.
-func (f *File) readable(ctx context.Context) error {
+// readable makes the events that the log's file has a part of the index: all that were appended,
+// unless the log cannot write some, as on a full disk. Then unwritten is the reason.
+func (f *File) readable(ctx context.Context) (unwritten, err error) {
 	if err := ctx.Err(); err != nil {
-		return err
+		return nil, err
 	}
 	f.mu.Lock()
-	err := f.unusable()
-	f.mu.Unlock()
-	if err == nil {
-		err = f.log.Commit(ctx)
-	}
-	if err == nil && f.lazy && f.log.Stats().Held > 0 {
-		err = f.log.Flush(ctx)
-	}
-	f.mu.Lock()
-	f.check(err)
+	err = f.unusable()
 	f.mu.Unlock()
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return f.index.read(f.onError)
+	unwritten = f.log.Commit(ctx)
+	if unwritten == nil && f.lazy && f.log.Stats().Held > 0 {
+		unwritten = f.log.Flush(ctx)
+	}
+	f.mu.Lock()
+	f.check(unwritten)
+	err = f.unusable()
+	f.mu.Unlock()
+	if err != nil {
+		return nil, err
+	}
+	return unwritten, f.index.read(f.onError)
 }
 
-// Load implements [Store].
+// appended returns the next sequence of a run, also if its last events are not written.
+func (f *File) appended(runID string) uint64 {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.runs[runID].next
+}
+
+// Load implements [Store]. On a full disk it yields the written events, and then the error if there
+// are others.
 func (f *File) Load(ctx context.Context, runID string, from uint64) iter.Seq2[Entry, error] {
+	return f.load(ctx, runID, from, false)
+}
+
+// load is Load. A partial one has no error for events that are not written.
+func (f *File) load(ctx context.Context, runID string, from uint64, partial bool) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
-		if err := f.readable(ctx); err != nil {
+		next := f.appended(runID)
+		unwritten, err := f.readable(ctx)
+		if err != nil {
 			yield(Entry{}, err)
 			return
 		}
-		f.index.load(ctx, runID, from, yield)
+		if !f.index.load(ctx, runID, from, yield) || unwritten == nil {
+			return
+		}
+		if info, _ := f.index.info(runID); info.Next < next && !partial {
+			yield(Entry{}, unwritten)
+			return
+		}
+		f.onError(unwritten)
 	}
 }
 
 // Watch implements [Store].
 func (f *File) Watch(ctx context.Context, runID string, from uint64) iter.Seq2[Entry, error] {
-	return watch(ctx, f, &f.signal, runID, from)
+	return watch(ctx, func(from uint64) iter.Seq2[Entry, error] { return f.load(ctx, runID, from, true) }, &f.signal, from)
 }
 
-// Run implements [Store].
+// Run implements [Store]. On a full disk it tells of the written events.
 func (f *File) Run(ctx context.Context, runID string) (RunInfo, error) {
-	if err := f.readable(ctx); err != nil {
+	next := f.appended(runID)
+	unwritten, err := f.readable(ctx)
+	if err != nil {
 		return RunInfo{}, err
 	}
-	return f.index.info(runID)
+	info, err := f.index.info(runID)
+	switch {
+	case unwritten == nil:
+	case err != nil && next > 0:
+		err = unwritten
+	default:
+		f.onError(unwritten)
+	}
+	return info, err
 }
 
-// Runs implements [Store].
+// Runs implements [Store]. On a full disk it tells of the written events, and last yields the error
+// if no event of a run is written.
 func (f *File) Runs(ctx context.Context, after string) iter.Seq2[RunInfo, error] {
 	return func(yield func(RunInfo, error) bool) {
 		f.mu.Lock()
-		err := f.unusable()
 		f.ids = sorted(f.ids, f.runs)
 		ids := f.ids
 		f.mu.Unlock()
-		if err == nil {
-			err = f.readable(ctx)
-		}
+		unwritten, err := f.readable(ctx)
 		if err != nil {
 			yield(RunInfo{}, err)
 			return
 		}
-		listRuns(ctx, ids, after, f.index.info, yield)
+		all := len(ids)
+		if unwritten != nil {
+			ids = slices.DeleteFunc(slices.Clone(ids), func(id string) bool {
+				_, err := f.index.info(id)
+				return err != nil
+			})
+		}
+		switch {
+		case !listRuns(ctx, ids, after, f.index.info, yield) || unwritten == nil:
+		case len(ids) < all:
+			yield(RunInfo{}, unwritten)
+		default:
+			f.onError(unwritten)
+		}
 	}
 }
 

@@ -175,8 +175,8 @@ func (x *index) parts(runID string, from uint64) []part {
 	return slices.Clone(r.parts[i:])
 }
 
-// load yields the run's events from the sequence on.
-func (x *index) load(ctx context.Context, runID string, from uint64, yield func(Entry, error) bool) {
+// load yields the run's events from the sequence on, and reports whether it has yielded all.
+func (x *index) load(ctx context.Context, runID string, from uint64, yield func(Entry, error) bool) bool {
 	var f *logfile.File
 	var at int64
 	defer func() {
@@ -188,7 +188,7 @@ func (x *index) load(ctx context.Context, runID string, from uint64, yield func(
 	for _, p := range x.parts(runID, from) {
 		if err := ctx.Err(); err != nil {
 			yield(Entry{}, err)
-			return
+			return false
 		}
 		err := error(nil)
 		if f == nil || f.Number != p.segment {
@@ -207,15 +207,16 @@ func (x *index) load(ctx context.Context, runID string, from uint64, yield func(
 		for err == nil {
 			var e Entry
 			if e, err = readEntry(in, runID); err == nil && e.Event.Sequence >= from && !yield(e, nil) {
-				return
+				return false
 			}
 		}
 		if err != io.EOF || section.N > 0 {
 			yield(Entry{}, fmt.Errorf("runstore: the log has changed since it was opened: "+
 				"segment %d, bytes %d to %d, run %s: %w", p.segment, p.begin, p.end, jsonwire.Brief(runID), err))
-			return
+			return false
 		}
 	}
+	return true
 }
 
 // readEntry returns the next entry, which belongs to that run.

@@ -111,7 +111,7 @@ func (m *Memory) Load(ctx context.Context, runID string, from uint64) iter.Seq2[
 
 // Watch implements [Store].
 func (m *Memory) Watch(ctx context.Context, runID string, from uint64) iter.Seq2[Entry, error] {
-	return watch(ctx, m, &m.signal, runID, from)
+	return watch(ctx, func(from uint64) iter.Seq2[Entry, error] { return m.Load(ctx, runID, from) }, &m.signal, from)
 }
 
 // Run implements [Store].

@@ -37,7 +37,8 @@ type Claimer interface {
 	// AppendClaimed is Append for the worker that has a claim of c.RunID. The error is a
 	// [*ClaimError], and nothing is written, once another worker has claimed the run or the claim
 	// was released, also if these very events are in the store. Append returns that error while
-	// a run has a claim that was not released.
+	// a run has a claim that was not released. Both do so without entries, too: [Worker] asks who
+	// has a run in this way.
 	AppendClaimed(ctx context.Context, c Claim, expect uint64, entries ...Entry) error
 }
 
@@ -60,7 +61,7 @@ var ErrEnded = errors.New("runstore: the run has ended")
 // [agentevents.ErrFenced].
 type ClaimError struct {
 	RunID  string    // the run
-	Worker string    // the worker that has the run; "" if no worker has it
+	Worker string    // the worker that has the run; "" if no worker has it, or the store was not asked
 	Until  time.Time // the end of its lease by the store's clock; zero if it is not known
 }
 

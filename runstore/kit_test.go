@@ -38,6 +38,7 @@ var broken = []struct {
 	{"gives every claim", func() runstore.Store { return &generous{} }, "claim race"},
 	{"ends claims early", func() runstore.Store { return &hasty{} }, "renewed claim"},
 	{"appends for anybody", func() runstore.Store { return &unfenced{} }, "lost claim"},
+	{"names nobody", func() runstore.Store { return &nameless{} }, "lost claim"},
 }
 
 type greedy struct{ runstore.Memory }
@@ -145,6 +146,16 @@ type unfenced struct{ runstore.Memory }
 
 func (s *unfenced) AppendClaimed(ctx context.Context, c runstore.Claim, expect uint64, entries ...runstore.Entry) error {
 	return s.Append(ctx, c.RunID, expect, entries...)
+}
+
+type nameless struct{ runstore.Memory }
+
+func (s *nameless) AppendClaimed(ctx context.Context, c runstore.Claim, expect uint64, entries ...runstore.Entry) error {
+	err := s.Memory.AppendClaimed(ctx, c, expect, entries...)
+	if errors.Is(err, runstore.ErrClaimed) {
+		return &runstore.ClaimError{RunID: c.RunID}
+	}
+	return err
 }
 
 // The kit finds stores that break a promise.

@@ -175,16 +175,28 @@ func (w *Worker) Close() error {
 }
 
 // Append implements [Store]. The error is a [*ClaimError] for a run that the worker has not claimed.
+// It names the worker that has the run, unless the store fails.
 func (w *Worker) Append(ctx context.Context, runID string, expect uint64, entries ...Entry) error {
 	h := w.claimOf(runID)
 	if h == nil {
-		return &ClaimError{RunID: runID}
+		return w.refuse(ctx, runID)
 	}
 	err := w.store.AppendClaimed(ctx, h.claim, expect, entries...)
 	if errors.Is(err, ErrClaimed) {
 		w.drop(h, err)
 	}
 	return err
+}
+
+// refuse returns the error of a run that the worker has not claimed. An append without a token and
+// without entries asks the store who has the run.
+func (w *Worker) refuse(ctx context.Context, runID string) error {
+	if w.store != nil {
+		if err := w.store.AppendClaimed(ctx, Claim{RunID: runID}, 0); errors.Is(err, ErrClaimed) {
+			return err
+		}
+	}
+	return &ClaimError{RunID: runID}
 }
 
 // Commit implements [Store].

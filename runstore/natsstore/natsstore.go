@@ -323,7 +323,7 @@ func (s *Store) add(ctx context.Context, runID string, token uint64,
 	}
 	t := s.kept(runID)
 	for {
-		if t.seq == 0 || t.Next != expect || !t.accepts(token) {
+		if t.seq == 0 || t.Next != expect || !t.accepts(token) || len(entries) == 0 {
 			if t, err = s.tail(ctx, runID); err == nil && !t.accepts(token) {
 				err = s.holder(ctx, runID)
 			}

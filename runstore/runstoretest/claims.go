@@ -19,7 +19,7 @@ var claimChecks = []check{
 	{"claim race", "of workers that claim a run at the same time one has it, and the others hear who", nil, claimRace},
 	{"claim lapses", "a claim that is not renewed lasts for its lease, and then another worker may have the run", nil, lapses},
 	{"renewed claim", "a claim that is renewed in time lasts, and one that lapsed is renewed if nobody has the run", nil, renewed},
-	{"lost claim", "what a worker appends after it has lost its claim is refused, with or without its token", nil, lostClaim},
+	{"lost claim", "what a worker appends after it has lost its claim is refused, with or without its token, and the error names the worker that has the run", nil, lostClaim},
 	{"claim between appends", "once a claim is given no append of the worker before comes in", nil, between},
 	{"released claim", "a released run may be claimed at once, and written without a claim", nil, released},
 	{"ended run", "a run that has ended is not claimed", nil, ended},
@@ -83,11 +83,17 @@ func (k *kit) isClaimed(err error) *runstore.ClaimError {
 	return c
 }
 
-// refused requires that an append fails for want of a claim, and that the run is as it was.
-func (k *kit) refused(s runstore.Claimer, c runstore.Claim, entries ...runstore.Entry) {
+// refused requires that an append fails for want of a claim, also without entries, that the errors
+// name the worker that has the run, and that the run is as it was.
+func (k *kit) refused(s runstore.Claimer, has string, c runstore.Claim, entries ...runstore.Entry) {
 	k.Helper()
 	before := len(k.lines(s, c.RunID, 0))
-	k.isClaimed(s.AppendClaimed(k.Context(), c, entries[0].Event.Sequence, entries...))
+	expect := entries[0].Event.Sequence
+	for _, entries := range [][]runstore.Entry{nil, entries} {
+		if err := k.isClaimed(s.AppendClaimed(k.Context(), c, expect, entries...)); err.Worker != has || err.RunID != c.RunID {
+			k.Fatalf("worker %q has the run, the refused append returns: %v", has, err)
+		}
+	}
 	if after := len(k.lines(s, c.RunID, 0)); after != before {
 		k.Fatalf("the refused append left %d events, there were %d", after, before)
 	}
@@ -225,14 +231,14 @@ func lostClaim(k *kit) {
 	k.adds(a, first, k.entries("r", 0, 2)...)
 	k.isClaimed(b.Append(k.Context(), "r", 2, k.entries("r", 2, 1)...))
 	second := k.gets(b, "r", "b", time.Minute)
-	k.refused(a, first, k.entries("r", 2, 1)...)
-	k.refused(a, runstore.Claim{RunID: "r"}, k.entries("r", 2, 1)...)
-	k.refused(a, first, k.entries("r", 1, 2)...)
+	k.refused(a, "b", first, k.entries("r", 2, 1)...)
+	k.refused(a, "b", runstore.Claim{RunID: "r"}, k.entries("r", 2, 1)...)
+	k.refused(a, "b", first, k.entries("r", 1, 2)...)
 	_, err := a.Claim(k.Context(), runstore.Claim{RunID: "r", Worker: "a", Token: first.Token}) // which releases nothing
 	k.ok(err)
-	k.refused(a, first, k.entries("r", 2, 1)...)
+	k.refused(a, "b", first, k.entries("r", 2, 1)...)
 	k.adds(b, second, k.entries("r", 2, 2)...)
-	k.refused(a, first, k.entries("r", 4, 1)...)
+	k.refused(a, "b", first, k.entries("r", 4, 1)...)
 	k.has(a, "r", 0, k.entries("r", 0, 4)...)
 }
 
@@ -271,15 +277,15 @@ func released(k *kit) {
 	}
 	release(a, first)
 	release(a, first)
-	k.refused(a, first, k.entries("r", 2, 1)...)
+	k.refused(a, "", first, k.entries("r", 2, 1)...)
 	_, err := a.Claim(k.Context(), first)
 	k.isClaimed(err)
 	k.add(a, k.entries("r", 2, 1)...)
 	second := k.claims(b, "r", "b", time.Minute)
-	k.refused(a, runstore.Claim{RunID: "r"}, k.entries("r", 3, 1)...)
+	k.refused(a, "b", runstore.Claim{RunID: "r"}, k.entries("r", 3, 1)...)
 	k.adds(b, second, k.entries("r", 3, 1)...)
 	release(b, second)
-	k.refused(a, first, k.entries("r", 4, 1)...)
+	k.refused(a, "", first, k.entries("r", 4, 1)...)
 	k.add(a, k.entries("r", 4, 1)...)
 	k.has(a, "r", 0, k.entries("r", 0, 5)...)
 
@@ -322,7 +328,7 @@ func badClaim(k *kit) {
 	made := runstore.Claim{RunID: "r", Worker: "a", Lease: time.Minute, Token: 99}
 	_, err := a.Claim(k.Context(), made)
 	k.isClaimed(err)
-	k.refused(a, made, k.entries("r", 0, 1)...)
+	k.refused(a, "", made, k.entries("r", 0, 1)...)
 	k.claims(a, "r", "a", time.Minute)
 }
 
@@ -375,11 +381,19 @@ func worker(k *kit) {
 	if !errors.Is(context.Cause(ctx), runstore.ErrClaimed) {
 		k.Errorf("the context of a released run ends with %v", context.Cause(ctx))
 	}
-	k.isClaimed(w.Append(k.Context(), "r", 2, k.entries("r", 2, 1)...))
+	hears := func(worker string) {
+		k.Helper()
+		if err := k.isClaimed(w.Append(k.Context(), "r", 2, k.entries("r", 2, 1)...)); err.Worker != worker {
+			k.Errorf("worker %q has the run, the worker before hears: %v", worker, err)
+		}
+	}
+	hears("")
 	other := k.newWorker(b, "b", time.Minute)
 	lost, err := other.Claim(k.Context(), "r")
 	k.ok(err)
+	hears("b")
 	k.ok(other.Close())
+	hears("")
 	if !errors.Is(context.Cause(lost), runstore.ErrClaimed) {
 		k.Errorf("the context of a closed worker ends with %v", context.Cause(lost))
 	}

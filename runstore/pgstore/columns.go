@@ -228,11 +228,11 @@ func (s *Store) replay(ctx context.Context, runID string, end uint64) (*columns.
 	}
 	var rows []row
 	size := 0
-	for line, err := range s.lines(ctx, runID, from, end) {
+	for l, err := range s.lines(ctx, runID, from, end) {
 		if err != nil {
 			return nil, err
 		}
-		e, err := runstore.ParseEntry(line)
+		e, err := l.entry(runID)
 		if err != nil {
 			continue
 		}
@@ -243,7 +243,7 @@ func (s *Store) replay(ctx context.Context, runID string, end uint64) (*columns.
 		if e.Event.Sequence < filled {
 			continue
 		}
-		rows, size = append(rows, r), size+len(line)
+		rows, size = append(rows, r), size+len(l.text)
 		if len(rows) >= loadAtOnce || size >= loadBytes {
 			if filled, err = s.fill(ctx, runID, filled, e.Event.Sequence+1, rows); err != nil {
 				return nil, err
@@ -306,19 +306,19 @@ func (s *Store) fill(ctx context.Context, runID string, from, to uint64, rows []
 var errGone = fmt.Errorf("%w any more", runstore.ErrNoRun)
 
 // lines yields the lines of a run from a sequence on, up to another one.
-func (s *Store) lines(ctx context.Context, runID string, from, end uint64) iter.Seq2[string, error] {
-	return func(yield func(string, error) bool) {
+func (s *Store) lines(ctx context.Context, runID string, from, end uint64) iter.Seq2[line, error] {
+	return func(yield func(line, error) bool) {
 		for from < end {
 			page, err := s.page(ctx, runID, from, end)
 			if err != nil {
-				yield("", err)
+				yield(line{}, err)
 				return
 			}
 			if len(page) == 0 {
 				return // those that are left were deleted
 			}
 			for _, l := range page {
-				if !yield(l.text, nil) {
+				if !yield(l, nil) {
 					return
 				}
 				from = l.sequence + 1
@@ -331,6 +331,18 @@ func (s *Store) lines(ctx context.Context, runID string, from, end uint64) iter.
 type line struct {
 	text     string
 	sequence uint64
+}
+
+// entry returns the entry of a line, which has to be the row's.
+func (l line) entry(runID string) (runstore.Entry, error) {
+	e, err := runstore.ParseEntry(l.text)
+	if err == nil && (e.Event.RunID != runID || e.Event.Sequence != l.sequence) {
+		err = fmt.Errorf("its line has sequence %d of run %.64q", e.Event.Sequence, e.Event.RunID)
+	}
+	if err != nil {
+		err = fmt.Errorf("the row with sequence %d: %w", l.sequence, err)
+	}
+	return e, err
 }
 
 // page returns the next lines of a run.

@@ -6,6 +6,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"iter"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -291,17 +292,37 @@ func TestRowsAfterAnEarlierVersion(t *testing.T) {
 	}
 }
 
-// A damaged line keeps nobody from going on with the run: it has no row.
+// A line that is damaged, or another event's, keeps nobody from going on with the run: it has no row.
+// A load ends there with an error that names the row.
 func TestRowsOfDamagedLines(t *testing.T) {
 	db, _ := need(t).fresh(t)
-	all := events(t, "r", 4)
-	require.NoError(t, pgstore.New(db, pgstore.Options{}).Append(t.Context(), "r", 0, all[:3]...))
-	_, err := db.Exec(`UPDATE agentevents_events SET line = 'no event', begins = NULL WHERE sequence = 1`)
-	require.NoError(t, err)
-	_, err = db.Exec(`UPDATE agentevents_runs SET filled = 0`)
-	require.NoError(t, err)
-	require.NoError(t, pgstore.New(db, pgstore.Options{}).Append(t.Context(), "r", 3, all[3:]...))
-	same(t, made(t, slices.Concat(all[:1], all[2:])), asked(t, db))
+	for id, bad := range map[string]struct{ line, err string }{
+		"text":           {"no event", ""},
+		"cut":            {`{"id": "cut-1", "runId": `, ""},
+		"other sequence": {events(t, "other sequence", 3)[2].Line, `: its line has sequence 2 of run "other sequence"`},
+		"other run":      {events(t, "r", 2)[1].Line, `: its line has sequence 1 of run "r"`},
+	} {
+		all := events(t, id, 4)
+		require.NoError(t, pgstore.New(db, pgstore.Options{}).Append(t.Context(), id, 0, all[:3]...))
+		_, err := db.Exec(`UPDATE agentevents_events SET line = $2, begins = NULL WHERE run_id = $1 AND sequence = 1`, id, bad.line)
+		require.NoError(t, err)
+		_, err = db.Exec(`UPDATE agentevents_runs SET filled = 0 WHERE run_id = $1`, id)
+		require.NoError(t, err)
+		st := pgstore.New(db, pgstore.Options{})
+		require.NoError(t, st.Append(t.Context(), id, 3, all[3:]...))
+		for _, read := range []iter.Seq2[runstore.Entry, error]{st.Load(t.Context(), id, 1), st.Watch(t.Context(), id, 1)} {
+			n := 0
+			for _, err := range read {
+				require.ErrorContains(t, err, fmt.Sprintf("loading run %q: the row with sequence 1: ", id))
+				require.ErrorContains(t, err, bad.err)
+				n++
+			}
+			require.Equal(t, 1, n)
+		}
+		same(t, made(t, slices.Concat(all[:1], all[2:])), asked(t, db))
+		_, err = db.Exec(`TRUNCATE agentevents_runs CASCADE`)
+		require.NoError(t, err)
+	}
 }
 
 // filler has the test program fill columns until it is killed.

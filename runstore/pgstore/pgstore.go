@@ -339,10 +339,10 @@ func (s *Store) Load(ctx context.Context, runID string, from uint64) iter.Seq2[r
 			end, err = s.next(ctx, runID)
 		}
 		if err == nil {
-			for text, failed := range s.lines(ctx, runID, from, end) {
+			for l, failed := range s.lines(ctx, runID, from, end) {
 				e := runstore.Entry{}
 				if err = failed; err == nil {
-					e, err = runstore.ParseEntry(text)
+					e, err = l.entry(runID)
 				}
 				if err != nil {
 					break

@@ -196,6 +196,10 @@ func (s *Store) failed(err error, doing, runID string) error {
 			err = fmt.Errorf("%w: %w", err, last)
 		}
 	}
+	// The client adds its prefix to the error of a publish, which has it.
+	if api, ok := errors.Unwrap(err).(*jetstream.APIError); ok && err.Error() == "nats: "+api.Error() {
+		err = api
+	}
 	if runID != "" {
 		doing += fmt.Sprintf(" run %.64q", runID)
 	}
@@ -395,9 +399,24 @@ func (s *Store) messages(runID string, t tail, entries []runstore.Entry) ([]*nat
 	return all, info, nil
 }
 
+// limits are the settings of a stream that refuse a message, by the description of the error.
+var limits = map[string]string{
+	"maximum bytes exceeded": "max_bytes (Options.MaxBytes)", "maximum messages exceeded": "max_msgs",
+}
+
 // publish stores the messages, all or none, if after is the sequence of the last message of their
 // subject. It returns the sequence of the last one.
 func (s *Store) publish(ctx context.Context, messages []*nats.Msg, after uint64) (uint64, error) {
+	seq, err := s.send(ctx, messages, after)
+	var refused *jetstream.APIError
+	if errors.As(err, &refused) && limits[refused.Description] != "" {
+		err = fmt.Errorf("stream %q is full, its limit is %s: %w",
+			s.stream.CachedInfo().Config.Name, limits[refused.Description], refused)
+	}
+	return seq, err
+}
+
+func (s *Store) send(ctx context.Context, messages []*nats.Msg, after uint64) (uint64, error) {
 	if len(messages) == 1 {
 		ack, err := s.js.PublishMsg(ctx, messages[0], jetstream.WithExpectLastSequencePerSubject(after),
 			jetstream.WithRetryAttempts(0))
@@ -540,8 +559,12 @@ func (s *Store) read(ctx context.Context, runID string, from uint64,
 		if err != nil {
 			return err
 		}
-		if ok, err := entries(m.Data(), from, yield); err != nil || !ok {
-			return err
+		ok, err := entries(m.Data(), runID, from, yield)
+		if err != nil {
+			return fmt.Errorf("message %d of the stream: %w", meta.Sequence.Stream, err)
+		}
+		if !ok {
+			return nil
 		}
 		if meta.Sequence.Stream == last {
 			return nil
@@ -561,13 +584,17 @@ func (s *Store) drop(ctx context.Context, c jetstream.Consumer) {
 	_ = s.stream.DeleteConsumer(ctx, info.Name)
 }
 
-// entries yields the events of a message from a sequence on. It reports whether the loop goes on.
-func entries(data []byte, from uint64, yield func(runstore.Entry) bool) (bool, error) {
+// entries yields the events of a run's message from a sequence on. It reports whether the loop goes
+// on.
+func entries(data []byte, runID string, from uint64, yield func(runstore.Entry) bool) (bool, error) {
 	if len(data) == 0 { // a claim
 		return true, nil
 	}
 	for line := range strings.SplitSeq(string(data), "\n") {
 		e, err := runstore.ParseEntry(line)
+		if err == nil && e.Event.RunID != runID {
+			err = fmt.Errorf("it has an event of run %.64q", e.Event.RunID)
+		}
 		if err != nil {
 			return false, err
 		}

@@ -2,6 +2,7 @@ package servertest
 
 import (
 	"context"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"slices"
@@ -217,13 +218,47 @@ func TestServersThatFail(t *testing.T) {
 	require.EqualValues(t, 1, <-watched, "a watch goes on when the server is back")
 	require.Equal(t, []uint64{0, 1}, sequences(t, s, "r", 0))
 
-	full, _ := newStore(t, js, natsstore.Options{MaxBytes: 4096})
+	full, o := newStore(t, js, natsstore.Options{MaxBytes: 4096})
 	err = nil
-	for seq := uint64(0); err == nil && seq < 10; seq++ {
+	seq := uint64(0)
+	for ; err == nil && seq < 10; seq++ {
 		err = full.Append(t.Context(), "r", seq, event(t, "r", seq, 1000))
 	}
-	require.ErrorContains(t, err, "maximum bytes exceeded")
+	want := fmt.Sprintf(`natsstore: appending to run "r": stream %q is full, its limit is max_bytes (Options.MaxBytes): `+
+		`nats: API error: code=503 err_code=10077 description=maximum bytes exceeded`, o.Name)
+	require.EqualError(t, err, want)
 	require.False(t, errors.Is(err, agentevents.ErrFenced), err)
+	var batch []runstore.Entry // of several messages
+	for i := range uint64(3) {
+		batch = append(batch, event(t, "r", seq-1+i, 900_000))
+	}
+	require.EqualError(t, full.Append(t.Context(), "r", seq-1, batch...), want)
+}
+
+// A message that is damaged, or has another run's event, is named in the error.
+func TestDamagedMessages(t *testing.T) {
+	js := connect(t, cluster(t, 1, "")...)
+	s, o := newStore(t, js, natsstore.Options{})
+	for id, bad := range map[string]struct{ data, err string }{
+		"a": {"no event", ""},
+		"b": {event(t, "r", 1, 1).Line, `it has an event of run "r"`},
+	} {
+		require.NoError(t, s.Append(t.Context(), id, 0, event(t, id, 0, 1)))
+		ack, err := js.PublishMsg(t.Context(), &nats.Msg{
+			Subject: o.Name + "." + base64.RawURLEncoding.EncodeToString([]byte(id)), Data: []byte(bad.data),
+			Header: nats.Header{"Agentevents-First": {"1"}, "Agentevents-Next": {"2"}},
+		})
+		require.NoError(t, err)
+		var last error
+		n := 0
+		for _, err := range s.Load(t.Context(), id, 0) {
+			last = err
+			n++
+		}
+		require.Equal(t, 2, n)
+		require.ErrorContains(t, last, fmt.Sprintf("natsstore: loading run %q: message %d of the stream: ", id, ack.Sequence))
+		require.ErrorContains(t, last, bad.err)
+	}
 }
 
 // Credentials that the server refuses are an error of the connection or of Create, not a hang.

@@ -27,8 +27,8 @@ type Options struct {
 	// that policy. Keep and KeepFor must be 0: a store has its runs whole. Its OnError may be nil.
 	Log *logfile.Options
 	// OnError is told of faults of the log that concern no call: lines that cannot be read, segments
-	// that are missing, lines that cannot be written when another run is read. nil discards them. It is called by the goroutine that opens or
-	// reads the store, and must not call it.
+	// that are missing, lines that cannot be written when another run is read. nil discards them. It
+	// is called by the goroutine that opens or reads the store, and must not call it.
 	OnError func(error)
 
 	unsavedMost int64 // 0 means the constant

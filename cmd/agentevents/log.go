@@ -482,7 +482,9 @@ func what(err error) string {
 	if le.Column > 0 {
 		text = fmt.Sprintf("column %d: %s", le.Column+1, text)
 	}
-	text = strings.Replace(text, "ReaderOptions.MaxLine", "--max-line", 1)
+	for _, option := range [...]string{"ReaderOptions.MaxLine", "Options.MaxLine"} {
+		text = strings.Replace(text, option, "--max-line", 1)
+	}
 	return clip(visible(text))
 }
 

@@ -125,3 +125,17 @@ func TestMadeUpEnds(t *testing.T) {
 		}
 	}
 }
+
+// Tokens of a program that names no model are not left out of a table by model in silence, and a line that is too long
+// names the remedy.
+func TestWhatATableLacks(t *testing.T) {
+	stream := `{"type":"thread.started","thread_id":"t1"}
+{"type":"turn.started"}
+{"type":"item.completed","item":{"id":"i0","type":"agent_message","text":"` + strings.Repeat("A", 500) + `"}}
+{"type":"turn.completed","usage":{"input_tokens":300,"cached_input_tokens":0,"output_tokens":15}}
+`
+	got := exec(stream, "stats", "--by", "model", "--max-line", "400", "-")
+	require.Contains(t, got.out, "\n315 tokens of answers that name no model\n")
+	require.Contains(t, got.err, "the limit is 400 (--max-line); it was skipped")
+	require.NotContains(t, exec(stream, "stats", "--by", "tool", "-").out, "name no model")
+}

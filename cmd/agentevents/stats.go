@@ -317,6 +317,9 @@ func writeStats(w io.Writer, r *stats.Report) {
 		if t.By != "" {
 			fmt.Fprintln(w)
 			writeTable(w, t.Groups, groupColumns(t.By))
+			if n := r.Unnamed(&t); n > 0 {
+				fmt.Fprintf(w, "%s of answers that name no model\n", plural(int(n), "token"))
+			}
 		}
 	}
 }

@@ -56,6 +56,20 @@ type Group struct {
 	Figures
 }
 
+// Unnamed returns the number of tokens of answers that name no model. No group by model has them.
+func (r *Report) Unnamed(t *Table) (n int64) {
+	if t.By != ByModel || r.Tokens == nil {
+		return 0
+	}
+	n = r.Tokens.All()
+	for i := range t.Groups {
+		if g := t.Groups[i].Tokens; g != nil {
+			n -= g.All()
+		}
+	}
+	return max(0, n)
+}
+
 // Figures are the figures of many runs, or of one subject in them. Costs are in US dollars. A
 // figure is null if no event of the log has it, but a log without tool calls has 0 calls.
 type Figures struct {

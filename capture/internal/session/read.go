@@ -652,7 +652,7 @@ func (m *merge) advance(st *stream) {
 	st.text, st.err, st.cut = "", nil, st.lines.Ended()
 	switch {
 	case errors.As(err, &long):
-		st.err = &agentevents.LineError{Err: fmt.Errorf("%s: %w", m.f.p.Name, err)}
+		st.err = &agentevents.LineError{Err: fmt.Errorf("%s: %w (Options.MaxLine); it was skipped", m.f.p.Name, err)}
 	case err != nil:
 		st.err = err
 	case line == nil:

@@ -155,7 +155,7 @@ func (s *Source) decoded(o Options, at *int, yield func(agentevents.Event, error
 		p := s.another(line)
 		switch bad := jsonwire.Valid(string(line)); {
 		case errors.As(err, &long):
-			err = &agentevents.LineError{Err: fmt.Errorf("%s: %w", s.Program.Name, err)}
+			err = &agentevents.LineError{Err: fmt.Errorf("%s: %w (Options.MaxLine); it was skipped", s.Program.Name, err)}
 		case err != nil:
 		case p != nil:
 			events, err = d.End(events)

@@ -133,6 +133,6 @@ var golden = []dialecttest.Golden{
 			`{"type":"TEXT_MESSAGE_START","timestamp":1777971600250,"messageId":"m-1","role":"assistant"}` + "\n" +
 			`{"type":"TEXT_MESSAGE_CONTENT","timestamp":1777971600250,"messageId":"m-1","delta":"The "}` + "\n" +
 			`{"type":"TEXT_MESSAGE_CONTENT","timestamp":1777971600500,"messageId":"m-1","delta":"end."}` + "\n" +
-			`{"type":"TEXT_MESSAGE_END","messageId":"m-1"}` + "\n" +
+			`{"type":"TEXT_MESSAGE_END","timestamp":1777971600500,"messageId":"m-1"}` + "\n" +
 			`{"type":"RUN_FINISHED","timestamp":1777971600750,"threadId":"t-1","runId":"run-1"}`},
 }

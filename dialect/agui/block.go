@@ -1,6 +1,7 @@
 package agui
 
 import (
+	"strconv"
 	"strings"
 	"time"
 
@@ -57,17 +58,18 @@ func dataOf(line string) string { return strings.TrimPrefix(strings.TrimPrefix(l
 // A block is a message or a tool call that lines open, continue and end.
 type block struct {
 	typ      blockType
-	id       string // on lines
-	agent    string // raw, that its lines name
-	role     string // of a message
-	tool     string // of a call; empty if no line names it
-	run      string // of a call, for an encoder: that it began in
-	text     []byte // since START
-	start    string // the line that opened it; for a decoder, until an event keeps it
-	at       int    // for a decoder: the number of the line that opened it
-	begun    bool   // an encoder has written START; a decoder has read a delta
-	returned bool   // for a decoder: the result of the call has come before its end
-	again    bool   // for a decoder: the thread has had the id before
+	id       string    // on lines
+	agent    string    // raw, that its lines name
+	role     string    // of a message
+	tool     string    // of a call; empty if no line names it
+	run      string    // of a call, for an encoder: that it began in
+	text     []byte    // since START
+	start    string    // the line that opened it; for a decoder, until an event keeps it
+	at       int       // for a decoder: the number of the line that opened it
+	begun    bool      // an encoder has written START; a decoder has read a delta
+	returned bool      // for a decoder: the result of the call has come before its end
+	again    bool      // for a decoder: the thread has had the id before
+	latest   time.Time // for a decoder: the time of its latest line
 
 	// For an encoder:
 	owner string // the agent
@@ -158,6 +160,15 @@ func (b *block) line(word, at, piece string, made bool) string {
 		members += `,"role":` + jsonwire.Quote(b.role)
 	}
 	return lineOf(prefix+"_"+word, at, b.agent, members, made)
+}
+
+// implied returns the line that ends the block where no line does. It has the time of the latest one.
+func (b *block) implied() string {
+	at := ""
+	if agentevents.TimeKnown(b.latest) {
+		at = strconv.FormatInt(b.latest.UnixMilli(), 10)
+	}
+	return b.line("END", at, "", false)
 }
 
 // starts reports whether the line that opened the block is one of its own, for an agent.

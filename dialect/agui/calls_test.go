@@ -93,3 +93,20 @@ func TestStrictCallsWithoutEnd(t *testing.T) {
 		require.Equal(t, agui.RuleOrder, broken.Rule)
 	}
 }
+
+// A call that no line ends has the time of its latest line, so that its duration is known.
+func TestImpliedEndsHaveATime(t *testing.T) {
+	lines := `{"type":"RUN_STARTED","timestamp":1777971600000,"threadId":"t","runId":"r"}
+{"type":"TOOL_CALL_CHUNK","timestamp":1777971601000,"toolCallId":"c","toolCallName":"ls","delta":"{}"}
+{"type":"TOOL_CALL_RESULT","timestamp":1777971603000,"messageId":"m","toolCallId":"c","content":"ok"}
+{"type":"TOOL_CALL_CHUNK","timestamp":1777971604000,"toolCallId":"d","toolCallName":"ls","delta":"{}"}
+`
+	var calls []time.Time
+	for ev, err := range agentevents.NewReader(strings.NewReader(lines), agentevents.ReaderOptions{Decoder: agui.NewDecoder(agui.Options{})}).All() {
+		require.NoError(t, err)
+		if _, is := ev.Payload.(*agentevents.ToolCalled); is {
+			calls = append(calls, ev.Time)
+		}
+	}
+	require.Equal(t, []time.Time{time.UnixMilli(1777971601000).UTC(), time.UnixMilli(1777971604000).UTC()}, calls)
+}

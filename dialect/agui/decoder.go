@@ -166,7 +166,7 @@ func (d *Decoder) Decode(dst []agentevents.Event, text []byte) ([]agentevents.Ev
 	if b := d.chunk; b != nil {
 		prefix, name, _ := b.typ.words()
 		if id := jsonwire.Text(jsonwire.Member(line, name)); typ != prefix+"_CHUNK" || id != "" && id != b.id {
-			d.chunk, before = nil, b.line("END", "", "", false)
+			d.chunk, before = nil, b.implied()
 		}
 	}
 	if _, opens := opens[typ]; d.s.run == "" && types[typ] && typ != "RUN_STARTED" && !opens && !d.r.Strict {
@@ -185,7 +185,7 @@ func (d *Decoder) Decode(dst []agentevents.Event, text []byte) ([]agentevents.Ev
 	case typ == "TOOL_CALL_RESULT":
 		key := string(call) + jsonwire.Text(jsonwire.Member(line, "toolCallId"))
 		if b := d.s.open[key]; b != nil && !b.returned {
-			if dst, err = d.line(dst, b.line("END", "", "", false)); err != nil {
+			if dst, err = d.line(dst, b.implied()); err != nil {
 				return dst, err
 			}
 			d.s.open[key], b.returned = b, true // its own END comes later
@@ -213,7 +213,7 @@ func (d *Decoder) endCalls(dst []agentevents.Event) ([]agentevents.Event, error)
 	slices.SortFunc(begun, func(a, b *block) int { return cmp.Compare(a.at, b.at) })
 	for _, b := range begun {
 		var err error
-		if dst, err = d.line(dst, b.line("END", "", "", false)); err != nil {
+		if dst, err = d.line(dst, b.implied()); err != nil {
 			return dst, err
 		}
 	}
@@ -225,7 +225,7 @@ func (d *Decoder) End(dst []agentevents.Event) ([]agentevents.Event, error) {
 	if b := d.chunk; b != nil {
 		d.chunk = nil
 		var err error
-		if dst, err = d.line(dst, b.line("END", "", "", false)); err != nil {
+		if dst, err = d.line(dst, b.implied()); err != nil {
 			return dst, err
 		}
 	}
@@ -467,7 +467,7 @@ func (d *Decoder) block(typ blockType, id, delta *string, ev *agentevents.Event,
 	}
 	*id, d.begun = b.id, b.begun
 	said := d.rest != made
-	if delta != nil {
+	if b.latest = ev.Time; delta != nil {
 		b.text = append(b.text, *delta...)
 		said = said && !opens && *delta != "" && (b.role == assistant || typ != text)
 		b.begun = b.begun || said

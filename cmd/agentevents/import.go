@@ -54,10 +54,10 @@ time in the capture. If no line has a time, all lines get --time, or else the ti
 FILE's last change, or for - the current time. A run of Claude Code then begins earlier, by
 the durations that its results state; one of Qwen Code takes as long.
 
-Files of Gemini CLI and Qwen Code do not tell the end of a session: it counts as completed if
-the agent has spoken last, also if the program was stopped then. The events of such an end, and
-of any other that no line tells, have the mark synthetic. Commands draw it with a question
-mark, such as "completed?".
+Files of Gemini CLI, Qwen Code and older versions of Codex do not tell the end of a session: it
+counts as completed if the agent has spoken last, also if the program was stopped then. The
+events of such an end, and of any other that no line tells, have the mark synthetic. Commands
+draw it with a question mark, such as "completed?".
 
 Each capture of a process is a run: a process that resumes a session prints the same
 session id, but gets another run id. A FILE with several sessions or captures, one after

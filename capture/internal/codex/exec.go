@@ -196,6 +196,7 @@ func (e *exec) cutTurn() {
 
 func (e *exec) endTurn(marks agentevents.Marks) {
 	e.r.Emit(e.agent, &agentevents.TurnEnded{Turn: agentevents.Some(e.turn.number), Error: e.turn.err}, marks)
+	e.turn.marks = marks
 	e.last, e.turn = *e.turn, nil
 }
 
@@ -483,10 +484,6 @@ func (e *exec) End(*session.Line) {
 	}
 	e.tellPending()
 	e.cutTurn()
-	var marks agentevents.Marks
-	if e.last.end == cut || e.last.end == none {
-		marks = agentevents.MarkSynthetic
-	}
-	e.last.finish(e.r, e.agent, marks)
+	e.last.finish(e.r, e.agent)
 	e.last.close(e.r)
 }

@@ -83,6 +83,7 @@ func (c *rollout) endTurn(t *thread, took agentevents.Opt[time.Duration], marks 
 	c.r.Emit(t.agent, &agentevents.TurnEnded{
 		Turn: agentevents.Some(t.turn.number), Duration: took, Error: t.turn.err,
 	}, marks)
+	t.turn.marks = marks
 	t.last, t.turn = *t.turn, nil
 }
 

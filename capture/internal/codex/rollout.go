@@ -91,7 +91,8 @@ type turn struct {
 	number int
 	err    agentevents.Opt[agentevents.ErrorInfo]
 	end    ending
-	words  string // the last message
+	words  string            // the last message
+	marks  agentevents.Marks // MarkSynthetic if no line tells its end
 }
 
 type ending uint8
@@ -496,28 +497,28 @@ func (c *rollout) End(l *session.Line) {
 func (t *turn) close(r *session.Recorder) {
 	switch {
 	case t.end == stopped:
-		r.Emit(nil, &agentevents.RunCancelled{Reason: t.err.V.Message}, 0)
-	case t.end == cut:
-		r.Emit(nil, &agentevents.RunFailed{Error: t.err}, agentevents.MarkSynthetic)
+		r.Emit(nil, &agentevents.RunCancelled{Reason: t.err.V.Message}, t.marks)
 	case t.err.OK:
-		r.Emit(nil, &agentevents.RunFailed{Error: t.err}, 0)
+		r.Emit(nil, &agentevents.RunFailed{Error: t.err}, t.marks)
 	default:
-		r.Emit(nil, &agentevents.RunCompleted{}, 0)
+		r.Emit(nil, &agentevents.RunCompleted{}, t.marks)
 	}
 }
 
 // finish ends an agent as its last turn ended.
-func (t *turn) finish(r *session.Recorder, a *session.Agent, marks agentevents.Marks) {
+func (t *turn) finish(r *session.Recorder, a *session.Agent) {
+	if t.end == none {
+		t.marks = agentevents.MarkSynthetic
+	}
 	end := &agentevents.AgentEnded{Outcome: agentevents.OutcomeConverged, Result: t.words, Error: t.err}
 	if t.err.OK {
 		end.Outcome, end.Result = agentevents.OutcomeAborted, ""
 	}
-	r.End(a, end, marks)
+	r.End(a, end, t.marks)
 }
 
 // finish ends the agent of a thread as its last turn ended.
 func (c *rollout) finish(t *thread) {
-	var marks agentevents.Marks
 	if len(t.parts) > 0 {
 		t.broken = t.turn != nil
 		c.answered(t, nil)
@@ -528,9 +529,8 @@ func (c *rollout) finish(t *thread) {
 	}
 	if t.turn != nil { // the program ended within it
 		c.cutTurn(t)
-		marks = agentevents.MarkSynthetic
 	}
-	t.last.finish(c.r, t.agent, marks)
+	t.last.finish(c.r, t.agent)
 }
 
 // cutTurn ends a turn whose end is not on disk. An error after which the agent did nothing is its end.

@@ -2645,13 +2645,13 @@ func (v *runResume) appendJSON(dst []byte) []byte {
 		dst = append(dst, `,"begun":`...)
 		dst = strconv.AppendBool(dst, v.begun)
 	}
-	if v.resumes != 0 {
-		dst = append(dst, `,"resumes":`...)
-		dst = jsonwire.AppendInt(dst, int64(v.resumes))
-	}
 	if v.cut {
 		dst = append(dst, `,"cut":`...)
 		dst = strconv.AppendBool(dst, v.cut)
+	}
+	if v.resumes != 0 {
+		dst = append(dst, `,"resumes":`...)
+		dst = jsonwire.AppendInt(dst, int64(v.resumes))
 	}
 	if v.workflows != nil {
 		dst = append(dst, `,"workflows":`...)
@@ -2673,13 +2673,13 @@ func (v *runResume) appendJSON(dst []byte) []byte {
 		dst = append(dst, `,"reported":`...)
 		dst = strconv.AppendBool(dst, v.reported)
 	}
-	if v.sessionError.OK {
-		dst = append(dst, `,"sessionError":`...)
-		dst = v.sessionError.V.appendJSON(dst)
-	}
 	if v.endMadeUp {
 		dst = append(dst, `,"endMadeUp":`...)
 		dst = strconv.AppendBool(dst, v.endMadeUp)
+	}
+	if v.sessionError.OK {
+		dst = append(dst, `,"sessionError":`...)
+		dst = v.sessionError.V.appendJSON(dst)
 	}
 	if v.expected != nil {
 		dst = append(dst, `,"expected":`...)
@@ -2763,13 +2763,13 @@ func (v *RunSnapshot) appendJSON(dst []byte) []byte {
 		dst = append(dst, `,"completedAt":`...)
 		dst = jsonwire.AppendTime(dst, v.CompletedAt)
 	}
-	if v.EndMadeUp {
-		dst = append(dst, `,"endMadeUp":`...)
-		dst = strconv.AppendBool(dst, v.EndMadeUp)
-	}
 	if v.CurrentNodeID != "" {
 		dst = append(dst, `,"currentNodeId":`...)
 		dst = jsonwire.AppendString(dst, v.CurrentNodeID)
+	}
+	if v.EndMadeUp {
+		dst = append(dst, `,"endMadeUp":`...)
+		dst = strconv.AppendBool(dst, v.EndMadeUp)
 	}
 	if v.Paused {
 		dst = append(dst, `,"paused":`...)

@@ -4809,18 +4809,18 @@ func (v *runResume) parseJSON(s *jsonwire.Scanner) error {
 					m.spelled(name, `false`)
 				}
 			}
-		case 3: // resumes
-			if !m.null(s, name) {
-				v.resumes, err = s.SmallInt()
-				if v.resumes == 0 {
-					m.spelled(name, `0`)
-				}
-			}
-		case 4: // cut
+		case 3: // cut
 			if !m.null(s, name) {
 				v.cut, err = s.Bool()
 				if !v.cut {
 					m.spelled(name, `false`)
+				}
+			}
+		case 4: // resumes
+			if !m.null(s, name) {
+				v.resumes, err = s.SmallInt()
+				if v.resumes == 0 {
+					m.spelled(name, `0`)
 				}
 			}
 		case 5: // workflows
@@ -4858,17 +4858,17 @@ func (v *runResume) parseJSON(s *jsonwire.Scanner) error {
 					m.spelled(name, `false`)
 				}
 			}
-		case 10: // sessionError
-			if !m.null(s, name) {
-				err = v.sessionError.V.parseJSON(s)
-				v.sessionError.OK = err == nil
-			}
-		case 11: // endMadeUp
+		case 10: // endMadeUp
 			if !m.null(s, name) {
 				v.endMadeUp, err = s.Bool()
 				if !v.endMadeUp {
 					m.spelled(name, `false`)
 				}
+			}
+		case 11: // sessionError
+			if !m.null(s, name) {
+				err = v.sessionError.V.parseJSON(s)
+				v.sessionError.OK = err == nil
 			}
 		case 12: // expected
 			if !m.null(s, name) {
@@ -4932,15 +4932,15 @@ func (v *runResume) parseJSON(s *jsonwire.Scanner) error {
 var namesOfrunResume = jsonwire.Names(
 	"opened",
 	"begun",
-	"resumes",
 	"cut",
+	"resumes",
 	"workflows",
 	"finalized",
 	"flowEnd",
 	"early",
 	"reported",
-	"sessionError",
 	"endMadeUp",
+	"sessionError",
 	"expected",
 	"lastEdge",
 	"messageEvents",
@@ -5062,18 +5062,18 @@ func (v *RunSnapshot) parseJSON(s *jsonwire.Scanner) error {
 					m.spelled(name, `"0001-01-01T00:00:00.000Z"`)
 				}
 			}
-		case 13: // endMadeUp
-			if !m.null(s, name) {
-				v.EndMadeUp, err = s.Bool()
-				if !v.EndMadeUp {
-					m.spelled(name, `false`)
-				}
-			}
-		case 14: // currentNodeId
+		case 13: // currentNodeId
 			if !m.null(s, name) {
 				v.CurrentNodeID, err = s.String()
 				if v.CurrentNodeID == "" {
 					m.spelled(name, `""`)
+				}
+			}
+		case 14: // endMadeUp
+			if !m.null(s, name) {
+				v.EndMadeUp, err = s.Bool()
+				if !v.EndMadeUp {
+					m.spelled(name, `false`)
 				}
 			}
 		case 15: // paused
@@ -5349,8 +5349,8 @@ var namesOfRunSnapshot = jsonwire.Names(
 	"status",
 	"startedAt",
 	"completedAt",
-	"endMadeUp",
 	"currentNodeId",
+	"endMadeUp",
 	"paused",
 	"cancelling",
 	"cancelReason",

@@ -105,7 +105,7 @@ type run struct {
 	names map[string]string              // of agents that have one, by their ids
 	tasks map[string]map[string]struct{} // agents of the tasks
 	calls map[call]opened                // open calls
-	gone  []uint64                       // hashes of the latest calls that returned
+	gone  []uint32                       // hashes of the latest calls that returned
 
 	// For tables by pairs with a tool.
 	models map[string]string // of agents, by their ids
@@ -384,7 +384,7 @@ func (c *Collector) opened(r *run, k call, o opened) {
 // returned takes the start of a call, and reports whether it is known, or whether the call has returned
 // before. A return of a whole call is that of no other.
 func (c *Collector) returned(r *run, k call, whole bool) (o opened, open, again bool) {
-	h := maphash.Comparable(c.seed, k)
+	h := uint32(maphash.Comparable(c.seed, k))
 	if !whole {
 		o, open = r.calls[k]
 		again = !open && k.id != "" && slices.Contains(r.gone, h)

@@ -28,7 +28,7 @@ type Options struct {
 	Log *logfile.Options
 	// OnError is told of faults of the log that concern no call: lines that cannot be read, segments
 	// that are missing, lines that cannot be written when another run is read. nil discards them. It
-	// is called by the goroutine that opens or reads the store, and must not call it.
+	// is called by a goroutine that opens or reads the store, once at a time, and must not call it.
 	OnError func(error)
 
 	unsavedMost int64 // 0 means the constant
@@ -97,7 +97,7 @@ func Open(dir string, o Options) (*File, error) {
 		return nil, fmt.Errorf("runstore: opening %s: %w", dir, err)
 	}
 	f := &File{
-		dir: dir, log: log, lazy: lo.Sync != logfile.SyncEvery, onError: o.OnError,
+		dir: dir, log: log, lazy: lo.Sync != logfile.SyncEvery, onError: oneAtATime(o.OnError),
 		runs: map[string]position{}, index: index{path: path, runs: map[string]*indexed{}},
 	}
 	for _, d := range dirs {
@@ -248,6 +248,16 @@ func (f *File) Commit(ctx context.Context) error {
 		f.signal.send()
 	}
 	return err
+}
+
+// oneAtATime returns f for many goroutines.
+func oneAtATime(f func(error)) func(error) {
+	var mu sync.Mutex
+	return func(err error) {
+		mu.Lock()
+		defer mu.Unlock()
+		f(err)
+	}
 }
 
 // readable makes the events that the log's file has a part of the index: all that were appended,

@@ -9,6 +9,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 
@@ -49,8 +50,8 @@ func TestFullDisk(t *testing.T) {
 
 func fillDisk(ctx context.Context, dir string, every bool) error {
 	signal.Ignore(syscall.SIGXFSZ)
-	told := 0
-	o := runstore.Options{OnError: func(error) { told++ }}
+	var told atomic.Int64
+	o := runstore.Options{OnError: func(error) { told.Add(1) }}
 	if !every {
 		o.Log = &logfile.Options{}
 	}
@@ -128,7 +129,7 @@ func fillDisk(ctx context.Context, dir string, every bool) error {
 			return fmt.Errorf("the watch has event %d, want %d", got, seq)
 		}
 	}
-	if told == 0 {
+	if told.Load() == 0 {
 		return errors.New("OnError has not heard of the disk")
 	}
 	return errors.Join(begun.Emit(ctx, &ae.RunCompleted{}), e.Close(ctx), s.Close())

@@ -23,7 +23,7 @@ import (
 // fullEnv has TestFullDisk be the process whose disk is full for a while.
 const fullEnv = "AGENTEVENTS_FULL_STORE"
 
-// While the disk is full every event says so, and written events can be read. Afterwards all are
+// While the disk is full every event has the error, and written events can be read. Afterwards all are
 // there, once and in order.
 func TestFullDisk(t *testing.T) {
 	if dir := os.Getenv(fullEnv); dir != "" {

@@ -41,7 +41,7 @@ type Party struct {
 	Name   string `json:"name,omitzero"`
 	Task   string `json:"task,omitzero"` // of an agent
 	Status string `json:"status,omitzero"`
-	// EndMadeUp is that of the snapshot. It makes no difference.
+	// EndMadeUp is the member of the snapshot. It makes no difference.
 	EndMadeUp bool `json:"endMadeUp,omitzero"`
 	Acts      int  `json:"acts"` // how many it did
 }

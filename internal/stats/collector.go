@@ -382,7 +382,7 @@ func (c *Collector) opened(r *run, k call, o opened) {
 }
 
 // returned takes the start of a call, and reports whether it is known, or whether the call has returned
-// before. A return of a whole call is that of no other.
+// before. A return of a whole call ends no other call.
 func (c *Collector) returned(r *run, k call, whole bool) (o opened, open, again bool) {
 	h := uint32(maphash.Comparable(c.seed, k))
 	if !whole {

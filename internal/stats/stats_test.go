@@ -569,7 +569,7 @@ func TestEightMetricsByHand(t *testing.T) {
 
 func ptr(e ae.AgentEnded) *ae.AgentEnded { return &e }
 
-// A call that returns twice counts once in every table. A return of a whole call is not that of an open one.
+// A call that returns twice counts once in every table. A return of a whole call does not end an open one.
 func TestReturnsTwice(t *testing.T) {
 	returned := func() *ae.ToolReturned { return &ae.ToolReturned{CallID: "c", ToolID: "t", Status: ae.ToolStatusError} }
 	whole := returned()

@@ -19,7 +19,7 @@ var claimChecks = []check{
 	{"claim race", "of workers that claim a run at the same time one has it, and the others hear who", nil, claimRace},
 	{"claim lapses", "a claim that is not renewed lasts for its lease, and then another worker may have the run", nil, lapses},
 	{"renewed claim", "a claim that is renewed in time lasts, and one that lapsed is renewed if nobody has the run", nil, renewed},
-	{"lost claim", "what a worker appends after it has lost its claim is refused, with or without its token, and the error names the worker that has the run", nil, lostClaim},
+	{"lost claim", "an append of a worker that has lost its claim is refused, with or without its token, and the error names the worker that has the run", nil, lostClaim},
 	{"claim between appends", "once a claim is given no append of the worker before comes in", nil, between},
 	{"released claim", "a released run may be claimed at once, and written without a claim", nil, released},
 	{"ended run", "a run that has ended is not claimed", nil, ended},
